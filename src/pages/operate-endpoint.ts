@@ -264,8 +264,8 @@ async function newKey(
 ) {
   const { SCOPES = {} } = of.settings;
   const field = (one: string) => form.get(one)?.trim() ?? "";
-  const demand = (isRight: boolean, of: string, message: string) => {
-    if (!isRight) throw new Fault("invalid_params", message, { data: { field: of } });
+  const demand = (isRight: boolean, name: string, message: string) => {
+    if (!isRight) throw new Fault("invalid_params", message, { data: { field: name } });
   };
   const [name, listed, days] = [field("name"), field("scopes"), field("days")];
   demand(KEY_NAME.test(name), "name", `The name of a key ${KEY_NAME_RULE}.`);

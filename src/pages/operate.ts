@@ -100,8 +100,8 @@ function healthOf({ problem, errors }: Overview): Markup {
     );
   const own = errors.filter(({ outcome }) => failureOf(outcome).isOurs);
   const lately = own.filter(({ last }) => last > Date.now() - LATELY_MS).length;
-  const linked = (count: number, what: string) =>
-    html`<strong><a href="#errors">${several(count, what)}</a></strong>`;
+  const linked = (many: number, what: string) =>
+    html`<strong><a href="#errors">${several(many, what)}</a></strong>`;
   if (lately > 0)
     return notice(
       html`<p>

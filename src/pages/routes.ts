@@ -107,7 +107,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
         async skillText(servlet: PreparedServlet, uri: string) {
           const read = await readSkill(servlet, uri, serving.deployment.storedPart).catch(noneRead);
           const [one] = read?.contents ?? [];
-          return one !== undefined && "text" in one ? String(one.text) : undefined;
+          return one !== undefined && "text" in one ? one.text : undefined;
         },
         scopeOf,
       });

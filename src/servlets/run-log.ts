@@ -125,9 +125,9 @@ function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): v
     if (failure && taskId) counted.task = taskId;
     if (subject !== undefined && outcome !== "waits" && told !== undefined) {
       const at = Math.min(began, recorded?.head.time ?? began);
-      const call = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
-      if (failure) call.told = beginningOf(printableLines(told), ERROR_EXCERPT);
-      counted.call = call;
+      const listed = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
+      if (failure) listed.told = beginningOf(printableLines(told), ERROR_EXCERPT);
+      counted.call = listed;
     }
     count(counted);
   }

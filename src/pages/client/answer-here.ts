@@ -30,9 +30,7 @@ async function open(address: string, answered: () => void): Promise<void> {
     return true;
   };
 
-  dialog.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const { target, submitter } = event;
+  const send = async ({ target, submitter }: SubmitEvent) => {
     const body = new URLSearchParams(new FormData(target as HTMLFormElement, submitter) as never);
     (submitter as HTMLButtonElement).disabled = true;
     const response = await fetch(address, { method: "POST", body });
@@ -40,6 +38,10 @@ async function open(address: string, answered: () => void): Promise<void> {
     if (!response.ok) return location.assign(address);
     dialog.close();
     answered();
+  };
+  dialog.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void send(event);
   });
   if (!(await show(await fetch(address)))) return location.assign(address);
   document.body.append(dialog);

@@ -3,7 +3,8 @@ import { described } from "../../../src/pages/described.ts";
 
 /** Descriptions and skills as Markdown, which anybody may have written. */
 
-const markup = (text: string) => String(described(text)).replaceAll(/\s*\n\s*(?=<)|\n +/g, "");
+const markup = (text: string) =>
+  (described(text) as string).toString().replaceAll(/\s*\n\s*(?=<)|\n +/g, "");
 
 describe("a description", () => {
   test.each([
