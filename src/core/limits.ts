@@ -215,8 +215,10 @@ const all = {
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
-  /** Memory of all idle instances of one isolate. */
+  /** Memory of all idle instances of one isolate, besides one that is larger than this. */
   idleBytes: 32 * 1024 * 1024,
+  /** Memory of dropped instances, beyond which garbage is collected before another is made: the more, the rarer. */
+  garbageBytes: 64 * 1024 * 1024,
   /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
   journalEntries: 10_000,
   /** A sealed state that a client carries; a larger one is kept in storage. */

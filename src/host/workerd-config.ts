@@ -9,7 +9,10 @@ export interface WorkerdConfig {
 
 /** The text of a configuration, as `workerd serve` reads it. */
 export const configText = (config: WorkerdConfig): string =>
-  `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${write({ ...config })};\n`;
+  `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${write({ v8Flags: V8_FLAGS, ...config })};\n`;
+
+/** The Worker collects garbage itself: see `src/wasm/garbage.ts`. */
+const V8_FLAGS = ["--expose-gc"];
 
 interface WorkerService {
   name: string;

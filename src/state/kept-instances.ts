@@ -2,7 +2,7 @@ import { limits } from "../core/limits.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
 import { stringBytes } from "../core/text.ts";
 import { BLOCK, mark } from "../wasm/marks.ts";
-import { giveBack, type Program } from "../wasm/pool.ts";
+import { drop, giveBack, type Program } from "../wasm/pool.ts";
 import type { Instance } from "../wasm/link.ts";
 
 /** Extism's variables. */
@@ -77,12 +77,18 @@ function heldBytes({ instance, used, blocks, hasAllBlocks }: Evictable): number 
   return bytes;
 }
 
+/** Drops what is kept for an object. */
+export function dropKept(object: object): void {
+  const { instance } = takeKept(object);
+  if (instance !== undefined) drop(instance);
+}
+
 /** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */
 function evict(object: object, { instance, program, blocks, hasAllBlocks }: Evictable): void {
-  if (!hasAllBlocks) return;
+  if (!hasAllBlocks) return drop(instance);
   put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
   const { marks } = instance.body!;
-  if (marks === undefined) return;
+  if (marks === undefined) return drop(instance);
   // The pool resets what is marked. Storing the state has cleared the marks, so all blocks that differ are marked again.
   for (const nth of blocks.keys()) mark(marks.memory, nth * BLOCK, BLOCK);
   giveBack(program, instance);

@@ -27,8 +27,8 @@ import type { Range } from "../wasm/marks.ts";
 import { processor } from "../wasm/processor.ts";
 import { charged, fuelOfWork } from "../wasm/wasi-files.ts";
 import type { Instance } from "../wasm/link.ts";
-import { borrow, usedWhenPristine } from "../wasm/pool.ts";
-import { keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import { borrow, drop, usedWhenPristine } from "../wasm/pool.ts";
+import { dropKept, keepInstance, takeKept, type Kept } from "./kept-instances.ts";
 import type { KnownBlocks, Write } from "./state-blocks.ts";
 import {
   changeOf,
@@ -230,7 +230,7 @@ export class ScopeState {
 
   /** Drops the instance that is kept for the next call, which then loads the stored state. */
   dropKept(): void {
-    takeKept(this);
+    dropKept(this);
   }
 
   /**
@@ -260,12 +260,19 @@ export class ScopeState {
     { program, servlet, setup }: Running,
     known: KnownBlocks | undefined,
   ): Promise<Kept> {
-    const instance = await borrow(program, guest);
+    const isKept = this.rows.bytes <= limits.idleBytes;
+    let instance = await borrow(program, guest, isKept);
+    while (instance === undefined) instance = await borrow(program, guest, isKept);
     const used = usedWhenPristine(program, instance);
     guest.attach(instance.exports, setup);
     const afterPiece = (bytes: number) => guest.work(bytes * LOAD_FUEL);
-    const loaded = await this.rows.load(instance, buildIdOf(servlet), { known, afterPiece });
-    return { instance, used, ...loaded };
+    try {
+      const loaded = await this.rows.load(instance, buildIdOf(servlet), { known, afterPiece });
+      return { instance, used, ...loaded };
+    } catch (error) {
+      drop(instance);
+      throw error;
+    }
   }
 
   /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
@@ -291,7 +298,10 @@ export class ScopeState {
         const { guest } = instance;
         // If the call failed or discards its changes, they are lost together with its instance.
         const isKept = ending !== undefined && ending.kind !== "suspended";
-        if (!isKept || guest === undefined || guest.leaves === "nothing") return files?.drop();
+        if (!isKept || guest === undefined || guest.leaves === "nothing") {
+          drop(instance);
+          return files?.drop();
+        }
         try {
           const { trace } = running.setup;
           const start = () => ({
@@ -300,6 +310,7 @@ export class ScopeState {
           });
           await inSpan(trace, start, (span) => this.#commit(running, { instance, ending, span }));
         } catch (error) {
+          drop(instance);
           files?.drop();
           throw faultOf(error, servlet);
         }
@@ -350,7 +361,7 @@ export class ScopeState {
     await this.store(seal, files && (() => files.commit(how)));
     guest.count();
     running.isCommitted = true;
-    if (change === undefined) return;
+    if (change === undefined) return drop(instance);
     instance.hasStarted = true;
     const hasAllBlocks = this.rows.areAll(kept.blocks);
     keepInstance(this, { ...kept, program: running.program, hasAllBlocks });

@@ -34,19 +34,16 @@ export type Ending =
 
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
-  /** May let the guest pay for that, once it has attached it. */
-  take(program: Program, guest: Guest): Instance | Promise<Instance>;
+  /**
+   * Called in the guest's turn; without an instance, it must be called again in a turn. May let the guest pay for that, once
+   * it has attached it.
+   */
+  take(program: Program, guest: Guest): Instance | Promise<Instance | undefined>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
-const pool: InstanceSource = {
-  take(program, guest) {
-    const turn = guest.turn();
-    return turn === undefined ? borrow(program, guest) : turn.then(() => borrow(program, guest));
-  },
-  giveBack,
-};
+const pool: InstanceSource = { take: borrow, giveBack };
 
 /** The record to resume and where to store new entries, for a durable call. */
 export interface Durability {
@@ -81,14 +78,20 @@ export async function callExport(
   };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal);
-  const taken = source.take(program, guest);
-  const instance = taken instanceof Promise ? await taken : taken;
+  let instance: Instance | undefined;
+  let hasWaited = false;
+  // Before its turn it has no instance, and so takes no memory.
+  while (instance === undefined) {
+    const turn = guest.turn();
+    if (turn !== undefined) await turn;
+    const taken = source.take(program, guest);
+    hasWaited = taken instanceof Promise;
+    instance = taken instanceof Promise ? await taken : taken;
+  }
   let ending: Ending | undefined;
   try {
     if (guest.fuelMeter === undefined) guest.attach(instance.exports, setup);
-    // Calls that began together had their turns before the first of them has computed.
-    const turn = guest.turn();
-    if (turn !== undefined) await turn;
+    if (hasWaited) await guest.turn();
     const hasStarted = isBornStarted(program) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await runExport(instance, "edge_start");

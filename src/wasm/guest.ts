@@ -179,6 +179,11 @@ export class Guest extends GuestMemory {
     if (fuelMeter !== undefined) processor.spend(this.setup.caller, fuelMeter.sinceCounted());
   }
 
+  /** Counts fuel for its caller that it does not pay itself: of what comes before it may compute, or after its end. */
+  spend(fuel: number): void {
+    processor.spend(this.setup.caller, fuel);
+  }
+
   /** Pays for work that the host does for it, and serves others first where that is due. Throws what `pay` and `turn` throw. */
   async work(fuel: number): Promise<void> {
     this.pay(fuel);

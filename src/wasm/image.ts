@@ -121,25 +121,37 @@ export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
 /** To copy so many bytes more takes less time than to begin another range. */
 const NEAR = 2 * MARKED;
 
-/** Puts an instance back into the state of an image, to the byte. Its memories may be larger. */
-export function restoreImage(body: InstanceViews, image: Image): void {
+/** Puts an instance back into the state of an image, to the byte. Its memories may be larger. Returns how many bytes were written. */
+export function restoreImage(body: InstanceViews, image: Image): number {
   const { memory, globals, pages, marks } = body;
-  if (marks === undefined) putBack(memory, image.runs, 0, memory.length);
-  else {
+  let bytes = 0;
+  if (marks === undefined) {
+    putBack(memory, image.runs, 0, memory.length);
+    bytes = memory.length;
+  } else {
     for (const { from, to } of takeWritten(marks.memory, memory.length, NEAR)) {
       putBack(memory, image.runs, from, to);
+      bytes += to - from;
     }
   }
-  clearKernel(body);
+  bytes += clearKernel(body);
   if (pages !== undefined) pages.value = image.pages;
   for (let at = 0; at < globals.length; at++) globals[at]!.value = image.globals[at];
+  return bytes;
 }
 
-/** Makes the kernel new again. */
-export function clearKernel({ kernel, marks }: InstanceViews): void {
-  if (marks === undefined) kernel.fill(0);
-  else
-    for (const { from, to } of takeWritten(marks.kernel, kernel.length)) kernel.fill(0, from, to);
+/** Makes the kernel new again. Returns how many bytes were written. */
+export function clearKernel({ kernel, marks }: InstanceViews): number {
+  if (marks === undefined) {
+    kernel.fill(0);
+    return kernel.length;
+  }
+  let bytes = 0;
+  for (const { from, to } of takeWritten(marks.kernel, kernel.length)) {
+    kernel.fill(0, from, to);
+    bytes += to - from;
+  }
+  return bytes;
 }
 
 /** Writes one range of a memory as it is with these runs, which are in order. */

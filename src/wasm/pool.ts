@@ -1,4 +1,5 @@
 import { limits } from "../core/limits.ts";
+import { countGarbage, makeRoom } from "./garbage.ts";
 import { Guest, type Setup } from "./guest.ts";
 import {
   apply,
@@ -20,6 +21,9 @@ import { startWorld } from "./world.ts";
  * times, at 8 MiB 0.91 times.
  */
 const RESTORED_BYTES = 6 * 1024 * 1024;
+
+/** Fuel for each byte that is put back: copied, and in another part of the memory than the last. */
+const RESTORE_FUEL = 0.25;
 
 /** A prepared servlet, or a prepared interpreter and the patches that make a servlet of it. */
 export interface Program extends Code {
@@ -69,6 +73,8 @@ interface Pool {
 
 const pools = new Map<ArrayBuffer | WebAssembly.Module, Pool>();
 let idleBytes = 0;
+/** An idle instance that is larger than all others may be together: the last one that was given back. */
+let spare: { pool: Pool; instance: Instance } | undefined;
 /** The worth of what was last given up: what has not been used since sinks below what is used now. */
 let floor = 0;
 /** The fingerprints of new instances, by their patches or modules; only for `checked`. */
@@ -77,27 +83,33 @@ const fingerprints = new WeakMap<object, string>();
 const keyOf = ({ module, base, patch }: Program) =>
   base === undefined ? (patch ?? module) : module;
 
-/** An instance in its pristine state for this guest: one that waits, or a new one. Only the first of a program comes later. */
-export function borrow(program: Program, guest: Guest): Instance | Promise<Instance> {
-  const pool = pools.get(keyOf(program));
-  return pool === undefined
-    ? newPool(program).then((made) => taken(program, made, guest))
-    : taken(program, pool, guest);
-}
-
-function taken(program: Program, pool: Pool, guest: Guest): Instance {
-  const waiting = program.restorable === true ? waitingIn(pool, program) : undefined;
-  if (waiting === undefined) return newborn(program, pool, guest);
+/**
+ * An instance in its pristine state for this guest: an idle or a new one; not the spare one if it `isKept` afterwards. For the
+ * first call of a program only a promise: it must be asked for again when that has resolved.
+ */
+export function borrow(
+  program: Program,
+  guest: Guest,
+  isKept = false,
+): Instance | Promise<undefined> {
+  const pool = pools.get(keyOf(program)) ?? newPool(program);
+  if (pool instanceof Promise) return pool.then(() => undefined);
+  const isReused = program.restorable === true;
+  const waiting = isReused ? waitingIn(pool, program, isKept) : undefined;
+  if (waiting === undefined) {
+    guest.spend(makingNs(pool));
+    return newborn(program, pool, guest);
+  }
   waiting.guest = guest;
   return waiting;
 }
 
 /** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
-function waitingIn(pool: Pool, program: Program): Instance | undefined {
-  if (program.base === undefined) return take(pool, -1);
+function waitingIn(pool: Pool, program: Program, isKept: boolean): Instance | undefined {
+  if (program.base === undefined) return take(pool, -1) ?? takeSpare(pool, isKept);
   const before = pool.pristine.runs;
   const at = pool.idle.findLastIndex(({ patch }) => patch === program.patch);
-  const instance = take(pool, at);
+  const instance = take(pool, at) ?? takeSpare(pool, isKept);
   if (instance === undefined) return undefined;
   const { memory } = currentBody(instance);
   if (at >= 0) {
@@ -120,6 +132,13 @@ function take({ idle }: Pool, at: number): Instance | undefined {
   return instance;
 }
 
+function takeSpare(pool: Pool, isKept: boolean): Instance | undefined {
+  if (isKept || spare?.pool !== pool) return undefined;
+  const { instance } = spare;
+  spare = undefined;
+  return instance;
+}
+
 /** Makes an instance of an interpreter one of a servlet. */
 function putOn({ base, patch }: Program, instance: Instance): void {
   if (base === undefined || patch === undefined) return;
@@ -128,10 +147,16 @@ function putOn({ base, patch }: Program, instance: Instance): void {
 }
 
 /** A new instance in its pristine state, for a run that no caller has asked for. */
-export const newInstanceOf = async (program: Program): Promise<Instance> =>
-  borrow(program, newGuest());
+export async function newInstanceOf(program: Program): Promise<Instance> {
+  const guest = newGuest();
+  for (;;) {
+    const instance = await borrow(program, guest);
+    if (instance !== undefined) return instance;
+  }
+}
 
 function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
+  makeRoom(guest);
   const instance = instantiate(program, guest);
   if (!isBornStarted(program)) return instance;
   apply(instance.exports, pristine);
@@ -145,8 +170,9 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
  */
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
-  if (pool === undefined || !isRestored(program, pool, instance)) return;
-  restoreImage(currentBody(instance), instance.patched ?? pool.pristine);
+  if (pool === undefined || !isRestored(program, pool, instance)) return drop(instance);
+  const restored = restoreImage(currentBody(instance), instance.patched ?? pool.pristine);
+  instance.guest?.spend(restored * RESTORE_FUEL);
   if (instance.patched === undefined) putOn(program, instance);
   if (program.checked === true) check(program, pool, instance);
   addIdle(pool, instance);
@@ -157,7 +183,7 @@ function isRestored(program: Program, { idle }: Pool, instance: Instance): boole
   if (program.restorable !== true || idle.length >= limits.idleInstances) return false;
   const bytes = bytesOf(instance);
   const isMarked = currentBody(instance).marks !== undefined;
-  return bytes <= limits.idleBytes && (isMarked || bytes <= RESTORED_BYTES);
+  return isMarked || bytes <= RESTORED_BYTES;
 }
 
 /** Adds an instance in its pristine state to those that wait for a call. */
@@ -165,11 +191,19 @@ function addIdle(pool: Pool, instance: Instance): void {
   const bytes = bytesOf(instance);
   instance.guest = undefined;
   instance.hasStarted = false;
+  if (bytes > limits.idleBytes) {
+    if (spare !== undefined) drop(spare.instance);
+    spare = { pool, instance };
+    return;
+  }
   pool.idle.push(instance);
   pool.worth = floor + makingNs(pool) / bytes;
   idleBytes += bytes;
   while (idleBytes > limits.idleBytes) giveUpOne();
 }
+
+/** Leaves an instance to V8. */
+export const drop = (instance: Instance): void => countGarbage(bytesOf(instance));
 
 /** Throws for an instance that differs from a new one. */
 function check(program: Program, pool: Pool, instance: Instance): void {
@@ -189,7 +223,9 @@ function giveUpOne(): void {
   }
   if (least === undefined) return;
   floor = least.worth;
-  idleBytes -= bytesOf(least.idle.shift()!);
+  const instance = least.idle.shift()!;
+  idleBytes -= bytesOf(instance);
+  drop(instance);
 }
 
 /** About how long it takes to make an instance: V8's part, and what is copied into its memory. */
@@ -198,7 +234,8 @@ const makingNs = ({ pristine: { runs } }: Pool) =>
 
 /** How many instances of a program wait for a call. */
 export function idleInstances(program: Program): number {
-  return pools.get(keyOf(program))?.idle.length ?? 0;
+  const pool = pools.get(keyOf(program));
+  return pool === undefined ? 0 : pool.idle.length + (spare?.pool === pool ? 1 : 0);
 }
 
 function bytesOf(instance: Instance): number {
@@ -206,24 +243,33 @@ function bytesOf(instance: Instance): number {
   return memory.length + kernel.length + (instance.patched?.ownBytes ?? 0);
 }
 
-/** Finds out how a program's instances look before their first call. The instance that shows it waits for that call. */
-async function newPool(program: Program): Promise<Pool> {
+/**
+ * Finds out how a program's instances look before their first call; at once, unless they start once for all calls. The instance
+ * that shows it waits for that call.
+ */
+function newPool(program: Program): Pool | Promise<Pool> {
   const guest = newGuest();
   const instance = instantiate(program, guest);
+  if (!isBornStarted(program)) return poolOf(program, instance);
+  guest.attach(instance.exports);
+  const hasStart = program.startsOnce === true && instance.exports["edge_start"] !== undefined;
+  const started = hasStart ? runExport(instance, "edge_start") : 0;
+  if (started instanceof Promise) return started.then(() => poolOf(program, instance));
+  return poolOf(program, instance);
+}
+
+/** The pool of a program, with the image of an instance that has started. */
+function poolOf(program: Program, instance: Instance): Pool {
+  const { base, patch } = program;
   const { exports } = instance;
-  const { base, patch, startsOnce } = program;
-  if (isBornStarted(program)) {
-    guest.attach(exports);
-    const hasStart = exports["edge_start"] !== undefined;
-    if (startsOnce === true && hasStart) await runExport(instance, "edge_start");
-    const shared = base ?? patch;
-    if (shared !== undefined) applyPatch(instance, shared);
-  }
+  const shared = base ?? patch;
+  if (isBornStarted(program) && shared !== undefined) applyPatch(instance, shared);
   // Another call may have found it out meanwhile.
   const known = pools.get(keyOf(program));
   const pool: Pool = known ?? { pristine: imageOf(exports), idle: [], worth: 0 };
   pools.set(keyOf(program), pool);
-  if (isRestored(program, pool, instance)) {
+  if (!isRestored(program, pool, instance)) drop(instance);
+  else {
     restoreImage(currentBody(instance), pool.pristine);
     addIdle(pool, instance);
   }

@@ -37,9 +37,10 @@ const HANDLER = 200;
 interface Meter {
   /** Index of the global. */
   fuel: number;
-  /** Indices of the functions that pay for as many bytes or entries as they are given, and give that back. */
+  /** Indices of the functions that pay for as many bytes, entries or pages as they are given, and give that back. */
   payForBytes: number;
   payForEntries: number;
+  payForPages: number;
   /** The function that pays for the entry of one with a long way: code is smaller for that, and no slower. */
   payForEntry: number;
   /** Cost of an instruction, in parts, including the small function that it calls. */
@@ -84,7 +85,8 @@ export function metered(wasm: Uint8Array): Uint8Array {
     fuel: reader(SECTION.global).number(),
     payForBytes: functions,
     payForEntries: functions + 1,
-    payForEntry: functions + 2,
+    payForPages: functions + 2,
+    payForEntry: functions + 3,
     costOf: (instruction) => costs[(instruction.callee ?? -1) - imported] ?? priceOf(instruction),
     blockType,
     handlers: Math.max(0, ...bodies.map(({ handlers }) => handlers)),
@@ -92,11 +94,16 @@ export function metered(wasm: Uint8Array): Uint8Array {
   const codes = bodies.map((one) => meteredBody(one, meter));
   const added = new Map<number, readonly number[][]>([
     [SECTION.type, newTypes],
-    [SECTION.function, [leb(types), leb(types), leb(types + 1)]],
+    [SECTION.function, [leb(types), leb(types), leb(types), leb(types + 1)]],
     [SECTION.global, [[0x7e, 1, 0x42, 0, OP.end]]],
     [SECTION.export, [[...text("edge_fuel"), 3, ...leb(meter.fuel)]]],
   ]);
-  const own = [payForBytes(meter.fuel), payForEntries(meter.fuel), payForEntry(meter.fuel)];
+  const own = [
+    payForBytes(meter.fuel),
+    payForEach({ most: limits.tableEntries, price: TABLE_ENTRY }, meter.fuel),
+    payForEach({ most: MOST_PAGES, price: MEMORY_PAGE }, meter.fuel),
+    payForEntry(meter.fuel),
+  ];
   return extend(wasm, added, [...codes, ...own]);
 }
 
@@ -152,7 +159,8 @@ function meteredBody(body: FunctionBody, meter: Meter): Uint8Array {
 
 /** Payment before an instruction whose cost depends on its operands or its surroundings. */
 function beforehand({ opcode, sub = -1 }: Instruction, meter: Meter): Part[] {
-  if (opcode === OP.memoryGrow) return [payment(SLOW, meter.fuel)];
+  if (opcode === OP.memoryGrow)
+    return [[OP.call, ...leb(meter.payForPages)], payment(SLOW, meter.fuel)];
   if (THROWING.has(opcode)) return [payment(SLOW + HANDLER * meter.handlers, meter.fuel)];
   if (opcode === OP.tableSet) return [payment(TABLE_CHANGE, meter.fuel)];
   if (opcode !== OP.bulk) return [];
@@ -174,6 +182,9 @@ function withLocal(locals: Uint8Array): Uint8Array {
 const BYTES_SHIFT = 3;
 const BYTES_ADDED = 96;
 const TABLE_ENTRY = 32;
+/** A page of memory: the machine makes it zero when it is first written, in parts of 4 KiB, and the host when it is put back. */
+const MEMORY_PAGE = 16_000;
+const MOST_PAGES = limits.memoryBytes / 65536;
 
 const unitsOf = (cost: number) => Math.max(1, Math.round(cost / PARTS));
 
@@ -200,11 +211,11 @@ function payForBytes(fuel: number): Uint8Array {
   return payFor([...bytes, 0x42, BYTES_SHIFT, 0x88], fuel);
 }
 
-/** The same for entries of a table. More than a table can have cost nothing: the instruction fails. */
-function payForEntries(fuel: number): Uint8Array {
-  const most = [0x41, ...signedLeb(limits.tableEntries)];
-  const entries = [0x20, 0, ...most, 0x20, 0, ...most, 0x49, 0x1b];
-  return payFor([...entries, 0xad, 0x42, ...signedLeb(TABLE_ENTRY), I64_MULTIPLY], fuel);
+/** The same for entries of a table or pages of memory, each at a price. Where it asks for more than there can be, it pays for the most. */
+function payForEach({ most, price }: { most: number; price: number }, fuel: number): Uint8Array {
+  const bound = [0x41, ...signedLeb(most)];
+  const count = [0x20, 0, ...bound, 0x20, 0, ...bound, 0x49, 0x1b];
+  return payFor([...count, 0xad, 0x42, ...signedLeb(price), I64_MULTIPLY], fuel);
 }
 
 /** A function that pays what these instructions leave on the stack, and returns its parameter. */

@@ -153,6 +153,19 @@ const KINDS: Readonly<Record<string, (playing: Playing) => Promise<Got>>> = {
     const argument = { name: chance.pick(["a", "a0", "b1"]), value: hostile.uri(chance) };
     return send(modern("alice", { method: "completion/complete", params: { ref, argument } }, 1));
   },
+  /** Calls that each take nearly all the memory that they may, at once or one after the other. */
+  async memory({ chance, send }) {
+    const swell = () => send(call(chance.pick(["swell", "swell_table"]), {}));
+    const ways = Array.from({ length: 12 }, () => chance.of(0.5));
+    const together: Promise<Got>[] = [];
+    for (const isTogether of ways) {
+      const one = swell();
+      if (isTogether) together.push(one);
+      else await one;
+    }
+    await Promise.all(together);
+    return swell();
+  },
   operations: ({ chance, send }) => send(call("operate", { do: hostile.operations(chance) })),
   secrets({ chance, send }) {
     const how = chance.pick([

@@ -236,9 +236,9 @@ test("a call that runs out of fuel changes nothing, wherever its state is when i
   const whole = fuel.used;
   vi.spyOn(console, "error").mockImplementation(() => {});
   const said = new Set<string>();
-  for (let part = 1; part < 40; part++) {
+  for (let part = 1; part < 64; part++) {
     state.dropKept();
-    fuel.most = Math.floor((whole * part) / 40);
+    fuel.most = Math.floor((whole * part) / 64);
     said.add(await call("keep", { text }));
   }
   fuel.most = undefined;

@@ -1,7 +1,8 @@
-import { beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Program } from "../../../src/wasm/call.ts";
 import { idleInstances } from "../../../src/wasm/pool.ts";
+import { processor } from "../../../src/wasm/processor.ts";
 import { liveWorld } from "../../../src/wasm/world.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
@@ -42,6 +43,10 @@ beforeEach(async () => {
   configureLimits({ idleBytes });
 });
 
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
 test("instances of a large servlet do not push out those of many small ones", async () => {
   const small = await programs(1, 12);
   const [large] = await programs(limits.idleBytes / 65536 / 2, 1);
@@ -55,4 +60,40 @@ test("instances of a large servlet do not push out those of many small ones", as
   }
   expect(small.map((one) => idleInstances(one))).toEqual(small.map(() => 1));
   expect(idleInstances(large!)).toBe(1);
+});
+
+/** Writes all of as much memory as its input has bytes in MiB. */
+const swelling = `
+  (import "extism:host/env" "input_length" (func $length (result i64)))
+  (memory (export "memory") 4)
+  (func (export "call") (result i32)
+    (local $pages i32)
+    (local.set $pages (i32.shl (i32.wrap_i64 (call $length)) (i32.const 4)))
+    (if (i32.eq (memory.grow (local.get $pages)) (i32.const -1)) (then (unreachable)))
+    (memory.fill (i32.const 262144) (i32.const 1) (i32.shl (local.get $pages) (i32.const 16)))
+    (i32.const 0))`;
+
+test("the instance of a call that took much memory serves the next one", async () => {
+  const one = await programOf(await assembled(swelling));
+  const made = vi.spyOn(WebAssembly, "Instance");
+  const large = "m".repeat(limits.idleBytes / 2 ** 20 + 8);
+  for (let nth = 0; nth < 3; nth++) {
+    expect(await callGuest(one, large)).toMatchObject({ kind: "returned" });
+    expect(idleInstances(one)).toBe(1);
+  }
+  // What it is compared with is another.
+  expect(made).toHaveBeenCalledTimes(2);
+  const [small] = await programs(1, 1);
+  await callGuest(small!, "");
+  expect([idleInstances(one), idleInstances(small!)]).toEqual([1, 1]);
+});
+
+test("calls that wait for their turn have no instances", async () => {
+  const one = await programOf(await assembled(swelling));
+  await callGuest(one, "m");
+  const made = vi.spyOn(WebAssembly, "Instance");
+  processor.spend("somebody", 100_000_000);
+  const calls = Array.from({ length: 20 }, () => callGuest(one, "m"));
+  for (const call of calls) expect(await call).toMatchObject({ kind: "returned" });
+  expect(made).not.toHaveBeenCalled();
 });

@@ -164,6 +164,13 @@ describe("the counted fuel grows with the work", () => {
       3_200_000,
       3_300_000,
     ],
+    ["pages of memory", run("(memory.grow (i32.const 15))"), 240_000, 241_000],
+    [
+      "no more pages than there can be",
+      run("(memory.grow (i32.const -1))"),
+      16_384_000,
+      16_385_000,
+    ],
   ])("%s", async (_name, parts, least, most) => {
     const { used } = await both(parts);
     expect(used).toBeGreaterThanOrEqual(least);

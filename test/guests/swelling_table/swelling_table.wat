@@ -1,0 +1,28 @@
+;; swelling_table: like swelling, and it changes a table, so that its instances cannot be put back.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output (param i64 i64)))
+  (memory (export "memory") 4)
+  (table 1 funcref)
+  (data (i32.const 100) "{\"tools\":[{\"name\":\"swell_table\",\"inputSchema\":{\"type\":\"object\"}}]}")
+  (data (i32.const 200) "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}")
+  (func $say (param $at i32) (param $length i32)
+    (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.extend_i32_u (local.get $length))))
+    (loop $more
+      (call $store
+        (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+        (i32.load8_u (i32.add (local.get $at) (local.get $i))))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $i) (local.get $length))))
+    (call $output (local.get $block) (i64.extend_i32_u (local.get $length))))
+  (func (export "list_tools") (result i32)
+    (call $say (i32.const 100) (i32.const 66))
+    (i32.const 0))
+  (func (export "call_tool") (result i32)
+    (table.set 0 (i32.const 0) (ref.null func))
+    (drop (memory.grow (i32.const 900)))
+    (memory.fill (i32.const 262144) (i32.const 1) (i32.const 58982400))
+    (call $say (i32.const 200) (i32.const 43))
+    (i32.const 0)))
