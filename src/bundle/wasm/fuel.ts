@@ -28,11 +28,13 @@ const TABLE_CHANGE = 32;
 const MEMORY_CHANGE = 8;
 /**
  * Cost of an exception for each frame that it leaves, and for each handler there that does not take
- * it, as V8 takes on the slowest machine that was measured (half of it on the fastest). Its depth is not known in
- * advance, so in a module that catches any, a function pays this as it is entered, and gets it back as it returns.
+ * it, as V8 takes for the slowest shape of them: frames of baseline code, and of many functions. Its depth is not known in
+ * advance, so in a module that catches any, a function pays this as it is entered, and gets it back as it returns, all but
+ * what the paying itself takes.
  */
-const FRAME = 70;
-const HANDLER = 200;
+const FRAME = 140;
+const HANDLER = 400;
+const DEPOSITING = 3;
 /** Indices and prices that the inserted payments use. */
 interface Meter {
   /** Index of the global. */
@@ -146,7 +148,7 @@ function meteredBody(body: FunctionBody, meter: Meter): Uint8Array {
       const isEnd = reader.at === code.length;
       if (deposit > 0 && isEnd) out.push([OP.end]);
       if (deposit > 0 && (isEnd || TAIL_CALLS.has(instruction.opcode))) {
-        out.push(payment(-deposit, meter.fuel));
+        out.push(payment(DEPOSITING - deposit, meter.fuel));
       }
       out.push(code.subarray(at, reader.at));
     }

@@ -66,6 +66,11 @@ const memory: Row[] = [
   }).map((row) => ({ ...row, name: `memory.init ${row.name}` })),
   one("data.drop", "(data.drop $d)", { times: [1, 50] }),
   one("memory.grow 0", "(local.set $i (memory.grow (i32.const 0)))", { times: [1, 50] }),
+  one(
+    "memory.grow 1, and all of that written",
+    "(memory.fill (i32.shl (memory.grow (i32.const 1)) (i32.const 16)) (i32.const 1) (i32.const 65536))",
+    { times: [1] },
+  ),
   one("memory.grow, refused", "(local.set $i (memory.grow (i32.const 60000)))", { times: [1, 50] }),
 ];
 
@@ -214,6 +219,15 @@ export const exceptionRows: Row[] = [
   one("throw past 1000 handlers", caught("(drop (call $deepHandlers (i32.const 1000)))"), {
     times: [1],
   }),
+  one("throw through frames of 2000 functions", caught("(drop (call $ring0 (i32.const 4000)))"), {
+    times: [1],
+  }),
+  one("throw past handlers of 2000 functions", caught("(drop (call $hurdle0 (i32.const 4000)))"), {
+    times: [1],
+  }),
+  one("throw on at each of 2000 functions", caught("(drop (call $relay0 (i32.const 2000)))"), {
+    times: [1],
+  }),
   one("throw on at each of 1000 frames", caught("(drop (call $deepRethrow (i32.const 1000)))"), {
     times: [1],
   }),
@@ -230,6 +244,13 @@ export const exceptionRows: Row[] = [
 
 const down = "(i32.sub (local.get 0) (i32.const 1))";
 const bottom = "(if (i32.eqz (local.get 0)) (then (throw $e)))";
+/** 2000 functions, each of which calls the next one: V8 finds what it knows of a frame in no cache. */
+const ring = (name: string, body: (next: string) => string) =>
+  Array.from(
+    { length: 2000 },
+    (_, at) =>
+      `(func $${name}${at} (param i32) (result i32) ${bottom} ${body(`(call $${name}${(at + 1) % 2000} ${down})`)})`,
+  ).join("");
 export const exceptionDeclarations = `
   (tag $e) (tag $other) (tag $large (param ${"i64 ".repeat(8)})) (global $g (mut i32) (i32.const 0))
   (type $down (func (param i32) (result i32))) (table $t 1 funcref) (elem (table $t) (i32.const 0) func $deepIndirect)
@@ -240,6 +261,9 @@ export const exceptionDeclarations = `
   (func $deepHandlers (param i32) (result i32) ${bottom} (block $h (try_table (catch $other $h) (return (i32.add (call $deepHandlers ${down}) (local.get 0))))) (i32.const 0))
   (func $deepRethrow (param i32) (result i32) ${bottom} (block $h (result exnref) (try_table (catch_all_ref $h) (return (i32.add (call $deepRethrow ${down}) (local.get 0)))) (unreachable)) (throw_ref))
   (func $deepDelegate (param i32) (result i32) ${bottom} (i32.add (call $deepDelegate ${down}) (local.get 0)))
+  ${ring("ring", (next) => `(i32.add ${next} (local.get 0))`)}
+  ${ring("hurdle", (next) => `(block $h (try_table (catch $other $h) (return (i32.add ${next} (local.get 0))))) (i32.const 0)`)}
+  ${ring("relay", (next) => `(block $h (result exnref) (try_table (catch_all_ref $h) (return (i32.add ${next} (local.get 0)))) (unreachable)) (throw_ref)`)}
   (func $shallowThrows (param i32) (local $i i32) (if (local.get 0) (then (call $shallowThrows ${down}) (return)))
     (local.set $i (i32.const 1000)) (loop $l ${caught("(throw $e)")} (br_if $l (local.tee $i (i32.sub (local.get $i) (i32.const 1))))))
   (func $deepReturn (param i32) (result i32) (if (i32.eqz (local.get 0)) (then (return (i32.const 1)))) (i32.add (call $deepReturn ${down}) (local.get 0)))`;

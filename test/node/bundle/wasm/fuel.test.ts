@@ -184,9 +184,9 @@ describe("the counted fuel grows with the work", () => {
   test("an exception pays for each frame that it leaves, and nobody for one that returns", async () => {
     const { used: thrown } = await both(frames("(throw $e)"));
     const { used: returned } = await both(frames("(return (i32.const 0))"));
-    expect(returned).toBeLessThan(5000);
-    // What V8 takes for it on the slowest machine that was measured.
-    expect(thrown).toBeGreaterThan(returned + 70 * 1000);
+    expect(returned).toBeLessThan(6000);
+    // What V8 takes for the slowest shape of frames.
+    expect(thrown).toBeGreaterThan(returned + 130 * 1000);
   });
 
   test("and for each handler in it that does not take it", async () => {
