@@ -5,6 +5,7 @@
  * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
  * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null is not a valid value, so the member is absent |
+ * | `checkWithoutNulls` (arguments) | clients whose models write lists and objects as JSON text | the text, where its schema allows no text | a text is not a valid value, and this one stands for one |
  * | `isNotification` (mcp/wire/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | a modern notification has no effect |
  * | `checkHeaders` (mcp/wire/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; a different one is refused | the body names the task |
  * | `listen` (mcp/legacy/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
@@ -15,6 +16,7 @@
  * | `unified` (auth/authorization-server.ts), `toEndpoint` | clients that join scopes by tabs or lines | any white space between scopes | no scope contains any |
  */
 import { isObject } from "./model.ts";
+import { parseJson } from "./text.ts";
 
 /** A place at which a value does not match its schema. */
 interface Issue {
@@ -23,8 +25,9 @@ interface Issue {
 }
 
 /**
- * Checks a value; if that fails, checks it once more without the rejected nulls. Returns the valid value, or the
- * issues of the original. A required member that is null stays an issue.
+ * Checks a value; if that fails, checks it once more without the rejected nulls, and with the lists and objects that
+ * rejected texts stand for. Returns the valid value, or the issues of the original. A required member that is null stays
+ * an issue.
  */
 export function checkWithoutNulls<I extends Issue, V extends object>(
   check: ((value: unknown) => readonly I[] | undefined) | undefined,
@@ -33,18 +36,33 @@ export function checkWithoutNulls<I extends Issue, V extends object>(
   const issues = check?.(value);
   if (check === undefined || issues === undefined) return { value };
   const stripped = structuredClone(value);
-  const removed = issues.filter(({ path }) => removeNull(stripped, path));
-  return removed.length > 0 && check(stripped) === undefined
+  const changed = issues.filter(({ path }) => changeRejected(stripped, path));
+  return changed.length > 0 && check(stripped) === undefined
     ? { value: stripped }
     : { value, issues };
 }
 
-/** Removes the member at this path if it is null; false otherwise. */
-function removeNull(value: unknown, path: readonly string[]): boolean {
+/** Removes the member at this path if it is null, or has it be the list or object that it is the text of; else false. */
+function changeRejected(value: unknown, path: readonly string[]): boolean {
   const key = path.at(-1);
   let parent = value;
   for (const step of path.slice(0, -1))
     parent = (parent as Record<string, unknown> | undefined)?.[step];
-  if (key === undefined || !isObject(parent) || parent[key] !== null) return false;
-  return delete parent[key];
+  if (key === undefined || typeof parent !== "object" || parent === null) return false;
+  const members = parent as Record<string, unknown>;
+  if (members[key] === null && isObject(parent)) return delete members[key];
+  const written = valueIn(members[key]);
+  if (typeof written !== "object" || written === null) return false;
+  members[key] = written;
+  return true;
+}
+
+/** The value of a JSON text; undefined for anything else. */
+function valueIn(text: unknown): unknown {
+  if (typeof text !== "string" || !/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
 }

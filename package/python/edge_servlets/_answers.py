@@ -241,7 +241,8 @@ def _tool(definition: Definition, defined: Definitions) -> _Tool:
         shapes = Shapes()
         taken = _Signature(function, shapes)
         taken.describe()
-        arguments = shapes.record(taken.members)
+        # Some clients add arguments of their own, such as n8n.
+        arguments = shapes.record(taken.members, ignores_others=True)
         output, schema, beside = _output_of(taken.hints.get("return", Any))
         result = tool_result(output, beside, f'the tool "{name}"')
         description = definition.description or taken.docs.description

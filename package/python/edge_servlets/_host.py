@@ -76,6 +76,22 @@ def log(level: int, text: bytes) -> None:
         _edge.log(level, text)
 
 
+class _Bytes(io.BufferedIOBase):
+    """The bytes of a `Writer`, as programs write that set an encoding of their own."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        return self._writer.write(bytes(data).decode("utf-8", "replace"))
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+
 class Writer(io.TextIOBase):
     """Standard output or error: what is printed until a line ends is an entry of the server's log."""
 
@@ -87,6 +103,13 @@ class Writer(io.TextIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def reconfigure(self, **options: Any) -> None:
+        """Does nothing: it writes UTF-8, and each line at once."""
+
+    @property
+    def buffer(self) -> io.BufferedIOBase:
+        return _Bytes(self)
 
     def write(self, text: str, /) -> int:
         self._parts.append(text)

@@ -1,5 +1,6 @@
 """What the engine calls: once when the servlet is loaded, and for each export."""
 
+import io
 import sys
 from contextvars import copy_context
 from typing import Any
@@ -16,6 +17,7 @@ from ._json import decode_bytes, encode, encode_or_text
 
 out, err = Writer(INFO), Writer(WARN)
 sys.stdout, sys.stderr = out, err
+sys.stdin = io.TextIOWrapper(io.BytesIO(), "utf-8")
 
 
 
@@ -88,8 +90,8 @@ def run(which: str) -> int:
     except BaseException as error:
         output = _failed(error)
     finally:
-        out.flush()
-        err.flush()
+        for stream in (sys.stdout, sys.stderr, out, err):
+            stream.flush()
         running.call, running.is_over = False, True
         running.input = _NO_INPUT
         running.what = ""

@@ -648,6 +648,7 @@ class Shapes:
         members: dict[str, Member],
         make: Callable[..., Any] | None = None,
         is_open: bool = False,
+        ignores_others: bool = False,
     ) -> Shape:
         """An object with these members, as a dict or as what `make` makes of them."""
         properties: Json = {}
@@ -659,7 +660,7 @@ class Shapes:
         if needed:
             schema["required"] = needed
         # A function may return a subclass with more members.
-        if not (is_open or self._output):
+        if not (is_open or ignores_others or self._output):
             schema["additionalProperties"] = False
         converters = {name: member.shape.convert for name, member in members.items()}
 
@@ -676,7 +677,7 @@ class Shapes:
                         raise wrong.within(name)
                 elif is_open:
                     made[name] = one
-                else:
+                elif not ignores_others:
                     known = ", ".join(converters)
                     raise Mismatch(f"unknown, expected one of {known}").within(name)
             for name in needed:

@@ -46,7 +46,7 @@ HARMLESS = frozenset(
     "on_duplicate on_duplicate_tools on_duplicate_resources on_duplicate_prompts warn_on_duplicate_tools "
     "warn_on_duplicate_resources warn_on_duplicate_prompts strict_input_validation include_fastmcp_meta "
     "resource_prefix_format cache_expiration_seconds list_page_size dereference_schemas client_log_level "
-    "sampling_handler_behavior experimental_capabilities cache_ttl cache_scope".split()
+    "transport mcp_path sampling_handler_behavior experimental_capabilities cache_ttl cache_scope".split()
 )
 
 CONTEXT = {

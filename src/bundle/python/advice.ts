@@ -53,10 +53,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   ),
   ...adviseAll("ossaudiodev pipes smtpd sndhdr spwd sunau uu xdrlib", REMOVED),
   ...adviseAll("venv ensurepip pip", "packages are named in requirements.txt"),
-  ...adviseAll(
-    "dotenv",
-    "a servlet has no environment variables: ctx.config, with env_vars in servlet.json",
-  ),
   webbrowser:
     "a servlet has no screen: await ctx.elicit_url(message, url) asks the user to open a page",
   ...adviseAll("dbm shelve", "it is compiled for a computer: use sqlite3"),
@@ -78,17 +74,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   tkinter: "a servlet has no screen: give it a view",
 };
 
-/** Names of other packages that the kit has, too. */
-const IN_KIT = new Set(["pydantic.Field"]);
-
 /** True for a module that is known to be missing. */
 export const isAdvised = (name: string): boolean =>
   Object.hasOwn(ADVICE, name) || Object.hasOwn(ADVICE, name.split(".")[0]!);
 
-/** The message for an import of a missing module, or of these names from it. */
-export function adviceOn(name: string, names: readonly string[] = []): string {
-  if (names.length > 0 && names.every((one) => IN_KIT.has(`${name}.${one}`)))
-    return `there is no ${name} in a servlet, but its kit has the same: from edge_servlets import ${names.join(", ")}`;
+/** The message for an import of a missing module. */
+export function adviceOn(name: string): string {
   const known = ADVICE[name] ?? ADVICE[name.split(".")[0]!];
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;

@@ -174,7 +174,7 @@ export async function modulesOf(
         for (const each of submodulesOf(one)) if (await want(each)) inside.push(each);
         const advice =
           !isThere && inside.length === 0
-            ? adviceOn(one.name, one.names)
+            ? adviceOn(one.name)
             : adviceOnPart(submodulesOf(one).filter((each) => !inside.includes(each)));
         const said = `${module.path}:${one.line}: ${advice}`;
         if (advice !== undefined && !one.isOptional && isAuthors) throw new Refusal(said);

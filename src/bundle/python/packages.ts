@@ -132,7 +132,10 @@ async function resolved(
   const chosen = new Map<string, Candidate & { extras: Set<string>; needs: Requirement[] }>();
   for (const { name, by } of wanted)
     if (needsSockets(name)) throw new Refusal(`${by}: ${adviceOnPackage(name)}`);
-  const queue = wanted.filter(({ name }) => !isProvided(name));
+  const queue = wanted.filter(
+    ({ name, versions }) =>
+      !isProvided(name) && !(name === "pydantic" && isAmong("2.12.0", versions)),
+  );
   for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
     const all = required.getOrInsertComputed(one.name, () => []);
     all.push(one);

@@ -254,11 +254,6 @@ describe("an import is refused, with what to write instead", () => {
   const { bundle } = bundling();
   test.each<[line: string, message: string]>([
     [
-      "from pydantic import Field",
-      "servlet.py:1: there is no pydantic in a servlet, but its kit has the same: from edge_servlets import Field",
-    ],
-    ["from pydantic import BaseModel, Field", "use dataclasses, or pydantic 1 (pydantic<2)"],
-    [
       "import smtplib",
       "servlet.py:1: there is no smtplib in a servlet, as a servlet sends and reads",
     ],

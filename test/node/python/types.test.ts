@@ -16,6 +16,11 @@ const object = (properties: object, required: string[] = Object.keys(properties)
   ...(required.length > 0 && { required }),
   additionalProperties: false,
 });
+/** The schema of a tool's arguments: others are ignored. */
+const argumentsOf = (properties: object, required?: string[]) => {
+  const { additionalProperties: _, ...schema } = object(properties, required);
+  return schema;
+};
 const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] });
 const [string, integer, number] = [{ type: "string" }, { type: "integer" }, { type: "number" }];
 const integers = { type: "object", additionalProperties: integer };
@@ -65,7 +70,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["set", { type: "array", items: string, uniqueItems: true }, [["a"], "{'a'}"]],
   [
     "tuple",
-    { type: "array", prefixItems: [integer, string], minItems: 2, maxItems: 2 },
+    { type: "array", prefixItems: [integer, string], items: {}, minItems: 2, maxItems: 2 },
     [[1, "a"], "(1, 'a')"],
   ],
   ["tuples", { type: "array", items: integer }, [[1, 2, 3], "(1, 2, 3)"]],
@@ -77,6 +82,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
         { title: "x", type: "number" },
         { title: "y", type: "number" },
       ],
+      items: number,
       minItems: 1,
       maxItems: 2,
     },
@@ -128,7 +134,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   ["alias", { $ref: "#/$defs/Json" }, [{ a: [1, "b", null] }, "{'a': [1, 'b', None]}"]],
   [
     "generic_alias",
-    { type: "array", prefixItems: [integer, integer], minItems: 2, maxItems: 2 },
+    { type: "array", prefixItems: [integer, integer], items: integer, minItems: 2, maxItems: 2 },
     [[1, 2], "(1, 2)"],
   ],
   [
@@ -273,7 +279,7 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
 describe("a type hint has its schema", () => {
   test.each(HINTS)("%s", (hint, schema) => {
     const { $defs: _, ...rest } = schemas.get(`take_${hint}`)!;
-    expect(rest).toEqual(object({ value: schema }));
+    expect(rest).toEqual(argumentsOf({ value: schema }));
   });
 
   test("what is recursive is a definition", () => {
@@ -325,7 +331,7 @@ describe("what a type refuses is an error that names the place", () => {
 
 test("defaults are in the schema, and where an argument is missing", async () => {
   expect(schemas.get("defaults")).toEqual(
-    object(
+    argumentsOf(
       {
         a: integer,
         b: { ...integer, default: 2 },

@@ -71,6 +71,28 @@ describe("null in a member", () => {
   });
 });
 
+describe("a JSON text", () => {
+  const check = checkOf(SCHEMA, { name: "schema" });
+
+  test.each<[what: string, value: object, read: object]>([
+    ["for a list", { name: "x", names: '["a"]' }, { name: "x", names: ["a"] }],
+    ["for an object", { name: "x", nested: ' {"a": "y"}' }, { name: "x", nested: { a: "y" } }],
+    ["in a list", { name: "x", list: ['{"a": "y"}'] }, { name: "x", list: [{ a: "y" }] }],
+    ["for a text", { name: '["a"]' }, { name: '["a"]' }],
+    ["beside null", { name: "x", note: null, names: "[]" }, { name: "x", names: [] }],
+  ])("%s is what it stands for", (_what, value, read) => {
+    expect(checkWithoutNulls(check, value)).toEqual({ value: read });
+  });
+
+  test.each<[what: string, value: object]>([
+    ["of what does not fit", { name: "x", names: "[1]" }],
+    ["of a number", { name: "x", either: {}, names: "1" }],
+    ["that is cut off", { name: "x", names: '["a"' }],
+  ])("%s is refused", (_what, value) => {
+    expect(checkWithoutNulls(check, value)).toEqual({ value, issues: check(value) });
+  });
+});
+
 describe("null for an argument of a tool", () => {
   test("that is optional is left out", async () => {
     const { result } = await callTool("told", { text: '{"content":[]}', through: null });

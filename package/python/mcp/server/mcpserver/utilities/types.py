@@ -1,0 +1,1 @@
+from fastmcp.utilities.types import Audio as Audio, Image as Image
