@@ -1,5 +1,5 @@
 import { isObject, type Json } from "../core/model.ts";
-import { json, requires, whereMembers } from "./assertions.ts";
+import { asChoice, requires, whereMembers } from "./assertions.ts";
 import { discriminatorOf, type Discriminator } from "./discriminator.ts";
 import {
   countOperand,
@@ -66,7 +66,7 @@ function choiceOf(operand: unknown, context: KeywordContext) {
     run.steps.take(1);
     const meant = isThere ? choices.get(value[member]) : undefined;
     if (meant !== undefined) return meant.map((at) => all[at]!);
-    run.fail(isThere ? `must be ${json([...choices.keys()])}` : "is required", member);
+    run.fail(isThere ? `must be ${asChoice([...choices.keys()])}` : "is required", member);
     return undefined;
   };
 }

@@ -57,7 +57,7 @@ function isMultiple(value: number, factor: number): boolean {
   return away <= 2 * Number.EPSILON * Math.abs(value) && away < factor / 1000;
 }
 
-export const json = (values: readonly unknown[]): string =>
+export const asChoice = (values: readonly unknown[]): string =>
   brief(list(values.map((value) => brief(JSON.stringify(value)))));
 
 /** A keyword about numbers. */
@@ -146,14 +146,14 @@ export const ASSERTIONS: Readonly<Record<string, Maker>> = {
     const isPart = (one: unknown) => typeof one === "object" && one !== null;
     const simple = new Set<unknown>(operand.filter((one) => !isPart(one)));
     const parts = operand.filter(isPart);
-    const message = `must be ${json(operand)}`;
+    const message = `must be ${asChoice(operand)}`;
     return (value, run) =>
       simple.has(value) ||
       (isPart(value) && parts.some((one) => isEqual(one, value, run.steps))) ||
       run.fail(message);
   },
   const: (operand) => (value, run) =>
-    isEqual(operand, value, run.steps) || run.fail(`must be ${json([operand])}`),
+    isEqual(operand, value, run.steps) || run.fail(`must be ${asChoice([operand])}`),
 
   multipleOf: (operand, context) =>
     numberOperand(operand, context) > 0

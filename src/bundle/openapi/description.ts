@@ -52,14 +52,14 @@ export interface OperationObject {
 }
 
 /** How a value is serialised. https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
-export interface Encoding {
+export interface EncodingObject {
   contentType?: string;
   style?: string;
   explode?: boolean;
   allowReserved?: boolean;
 }
 
-export interface Parameter extends Omit<Encoding, "contentType"> {
+export interface Parameter extends Omit<EncodingObject, "contentType"> {
   name: string;
   in: "path" | "query" | "header" | "cookie";
   description?: string;
@@ -70,7 +70,7 @@ export interface Parameter extends Omit<Encoding, "contentType"> {
 
 export interface MediaType {
   schema?: unknown;
-  encoding?: Record<string, Encoding>;
+  encoding?: Record<string, EncodingObject>;
 }
 
 export interface RequestBody {

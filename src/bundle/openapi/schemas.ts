@@ -174,7 +174,7 @@ export class Schemas {
     if (reference !== undefined && references.includes(reference)) {
       const name = componentName(reference);
       this.notes.add(`${name} contains itself: any object is accepted there`);
-      return described("z.looseObject({})", `Another ${name}, like the one around it`);
+      return withDescription("z.looseObject({})", `Another ${name}, like the one around it`);
     }
     const shape = this.shapeOf(schema, references);
     const text = this.describe(shape, about);
@@ -184,7 +184,7 @@ export class Schemas {
         ? this.#use(reference, shape)
         : this.#bare(shape, depth);
     this.#level--;
-    return described(nullable(bare, shape), text);
+    return withDescription(nullable(bare, shape), text);
   }
 
   /** The code of a schema without its description. */
@@ -454,7 +454,7 @@ function checked(code: string, checks: readonly (string | undefined)[]): string 
 }
 
 /** Adds a description to the code of a schema; to its checks, if it has some. */
-export function described(code: string, text: string | undefined): string {
+export function withDescription(code: string, text: string | undefined): string {
   if (text === undefined || text === "") return code;
   const describe = `z.describe(${JSON.stringify(text)})`;
   const [, before] = /^(z\.(?:string|int|number)\(\)\.check\(.*)\)$/s.exec(code) ?? [];

@@ -4,7 +4,7 @@ import { arrayLength, numberOf, textOf } from "../../schema/example.ts";
 import type { Credentials } from "./credentials.ts";
 import type {
   Description,
-  Encoding,
+  EncodingObject,
   MediaType,
   Parameter,
   RequestBody,
@@ -12,7 +12,7 @@ import type {
 } from "./description.ts";
 import type { Operation } from "./operations.ts";
 import { pagingOf, type Paging } from "./paging.ts";
-import { described, isClosed, Schemas, type Shape } from "./schemas.ts";
+import { withDescription, isClosed, Schemas, type Shape } from "./schemas.ts";
 import { argumentName, FreeNames, isSameName, sentences, snake } from "./words.ts";
 
 /** Characters of a tool's description. */
@@ -55,7 +55,7 @@ interface Argument {
   /** Writes its value in the request; by default the variable itself. */
   value?: (local: string) => string;
   /** How it is sent, where that is not the client's default. */
-  style?: Encoding | undefined;
+  style?: EncodingObject | undefined;
 }
 
 /** Names that a variable of a handler cannot have. */
@@ -272,7 +272,7 @@ class ToolWriter {
       place === "path" &&
       !isScalar(shape.type === "array" && !shape.isNullable ? items : shape)
     ) {
-      const code = described("z.string()", schemas.describe(shape, about));
+      const code = withDescription("z.string()", schemas.describe(shape, about));
       const text = schemas.shapeOf({ type: "string" });
       this.#add({ name, key, place, isRequired: required, code, shape: text });
       return;
@@ -283,7 +283,7 @@ class ToolWriter {
   }
 
   /** How a parameter is sent, where that is not the client's default. Throws a `LeftOut` for paths that it cannot write. */
-  #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): Encoding | undefined {
+  #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): EncodingObject | undefined {
     const { type } = shape;
     const { style = "simple", explode = false } = given;
     if (at === "path") {
@@ -298,12 +298,12 @@ class ToolWriter {
 
   /** How lists and objects are sent in a query or form. https://spec.openapis.org/oas/v3.1.1.html#style-values */
   #styleInQuery(
-    { style = "form", explode = style === "form", allowReserved }: Encoding,
+    { style = "form", explode = style === "form", allowReserved }: EncodingObject,
     { type, choices, references }: Shape,
-  ): Encoding | undefined {
+  ): EncodingObject | undefined {
     const { schemas } = this.#around;
     const types = [type, ...choices.map((one) => schemas.shapeOf(one, references).type)];
-    const own: Encoding = {};
+    const own: EncodingObject = {};
     if (types.some((one) => ["array", "object", "any"].includes(one))) {
       if (style !== "form") own.style = style;
       // By default the client repeats the name of a list, and makes JSON of an object.
@@ -315,7 +315,11 @@ class ToolWriter {
   }
 
   /** How a member of a form is sent. https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
-  #encodingOf(place: Place, given: Encoding | undefined, shape: Shape): Encoding | undefined {
+  #encodingOf(
+    place: Place,
+    given: EncodingObject | undefined,
+    shape: Shape,
+  ): EncodingObject | undefined {
     if (given === undefined || place === "json") return undefined;
     const { style, explode, allowReserved, contentType = "" } = given;
     if ([style, explode, allowReserved].some((one) => one !== undefined)) {
@@ -348,7 +352,10 @@ class ToolWriter {
       this.#fix("headers", "content-type", JSON.stringify(type));
       const isText = /^text\/|xml$/.test(type);
       const text = schemas.describe(shape, about);
-      const code = described("z.string()", isText ? text : `${text ? `${text} ` : ""}In base64.`);
+      const code = withDescription(
+        "z.string()",
+        isText ? text : `${text ? `${text} ` : ""}In base64.`,
+      );
       const value = isText ? undefined : bytesOf(isRequired);
       const sent = schemas.shapeOf(BASE64);
       this.#add({
@@ -398,7 +405,7 @@ class ToolWriter {
   #addMember(
     at: { key: string; place: Place; isRequired: boolean },
     schema: unknown,
-    { depth, encoding }: { depth: number; encoding: Encoding | undefined },
+    { depth, encoding }: { depth: number; encoding: EncodingObject | undefined },
   ): void {
     const { schemas } = this.#around;
     const { key, place, isRequired } = at;
@@ -415,7 +422,7 @@ class ToolWriter {
     const base64 = shape === items ? BASE64 : { ...shape.keywords, items: BASE64 };
     const text = schemas.describe(shape, about);
     const inBase64 = `${text ? `${text} ` : ""}${shape === items ? "In" : "Each in"} base64.`;
-    const code = described(schemas.bareCodeOf(base64), inBase64);
+    const code = withDescription(schemas.bareCodeOf(base64), inBase64);
     const value = shape === items ? bytesOf(isRequired) : listOfBytes(isRequired);
     this.#add({ ...at, name, code, shape: schemas.shapeOf(base64), value, style });
   }
@@ -458,7 +465,7 @@ class ToolWriter {
       return (
         code &&
         name !== "__proto__" &&
-        `${JSON.stringify(name)}: ${described(`z.nullish(${code})`, text)},`
+        `${JSON.stringify(name)}: ${withDescription(`z.nullish(${code})`, text)},`
       );
     });
     return lines.every(Boolean) ? `z.looseObject({\n${lines.join("\n")}\n})` : undefined;
