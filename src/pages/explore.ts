@@ -11,7 +11,7 @@ import { concernsOf, tokensOf } from "../servlets/concerns.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { isForModels } from "../servlets/views.ts";
 import { badge, emptyState, tableOf, type Tone } from "./components.ts";
-import { described } from "./described.ts";
+import { markdownOf } from "./markdown-page.ts";
 
 /**
  * Characters of markup of the list, shared among servlets: the page is held a few times while it is made, and phones
@@ -381,15 +381,15 @@ function paneOf(entry: Entry, text?: string): Markup {
       <span class="dim">${KIND_NAMES[group]} of ${shown(servlet.name)}</span> ${badgesIn(badges)}
       ${tokens === undefined ? "" : badge(tokens())}
     </p>
-    ${first === "" ? "" : html`<div class="say">${described(first)}</div>`}
+    ${first === "" ? "" : html`<div class="say">${markdownOf(first)}</div>`}
     ${
       about.trim() !== first &&
       html`<details class="more">
         <summary class="dim">More about it</summary>
-        ${described(cutTo(about, CHARACTERS))}
+        ${markdownOf(cutTo(about, CHARACTERS))}
       </details>`
     }
-    ${text === undefined ? "" : html`<div class="card skill">${described(cutTo(bodyOf(text), SKILL))}</div>`}
+    ${text === undefined ? "" : html`<div class="card skill">${markdownOf(cutTo(bodyOf(text), SKILL))}</div>`}
     <p class="notice scriptless">
       To try it here, turn on JavaScript. Clients and programs can call it without.
     </p>

@@ -125,9 +125,9 @@ function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): v
     if (failure && taskId) counted.task = taskId;
     if (subject !== undefined && outcome !== "waits" && told !== undefined) {
       const at = Math.min(began, recorded?.head.time ?? began);
-      const listed = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
-      if (failure) listed.told = beginningOf(printableLines(told), ERROR_EXCERPT);
-      counted.call = listed;
+      const ended = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
+      if (failure) ended.told = beginningOf(printableLines(told), ERROR_EXCERPT);
+      counted.call = ended;
     }
     count(counted);
   }

@@ -30,7 +30,7 @@ async function open(address: string, answered: () => void): Promise<void> {
     return true;
   };
 
-  const send = async ({ target, submitter }: SubmitEvent) => {
+  const send = async ({ target, submitter }: SubmitEvent): Promise<void> => {
     const body = new URLSearchParams(new FormData(target as HTMLFormElement, submitter) as never);
     (submitter as HTMLButtonElement).disabled = true;
     const response = await fetch(address, { method: "POST", body });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { described } from "../../../src/pages/described.ts";
+import { markdownOf } from "../../../src/pages/markdown-page.ts";
 
 /** Descriptions and skills as Markdown, which anybody may have written. */
 
-const markup = (text: string) =>
-  (described(text) as string).toString().replaceAll(/\s*\n\s*(?=<)|\n +/g, "");
+const markup = async (text: string) =>
+  String(await markdownOf(text)).replaceAll(/\s*\n\s*(?=<)|\n +/g, "");
 
 describe("a description", () => {
   test.each([
@@ -29,22 +29,22 @@ describe("a description", () => {
       "[docs](https://a.example/x)",
       /<a href="https:\/\/a\.example\/x" target="_blank" rel="noreferrer noopener" data-foreign\s*>docs<\/a\s*>\s*<span class="dim">\(a\.example\)/,
     ],
-  ])("%j", (text, expected) => expect(markup(text)).toMatch(expected));
+  ])("%j", async (text, expected) => expect(await markup(text)).toMatch(expected));
 
-  test("has no HTML, no picture, and no link but to the web", () => {
+  test("has no HTML, no picture, and no link but to the web", async () => {
     const text = [
       "<img src=x onerror=alert(1)><script>alert(1)</script>",
       "![a picture](https://evil.example/p.png)",
       "[one](javascript:alert(1)) [two](data:text/html,x) [three](/console/operate)",
       '[four](https://a.example/"onclick="x)',
     ].join("\n\n");
-    const all = markup(text);
+    const all = await markup(text);
     expect(all).not.toMatch(/<(img|script)|href="(?!https)|evil\.example|"\s*onclick/);
     expect(all).toContain("a picture");
     expect(all).toContain("[one](javascript:alert(1))");
   });
 
-  test("takes linear time, whatever it is", () => {
+  test("takes linear time, whatever it is", async () => {
     const parts = [
       "[",
       "![](",
@@ -61,7 +61,7 @@ describe("a description", () => {
     ];
     for (const part of parts) {
       const text = part.repeat(Math.ceil(100_000 / part.length));
-      expect(markup(text.slice(0, 100_000)).length).toBeGreaterThan(0);
+      expect((await markup(text.slice(0, 100_000))).length).toBeGreaterThan(0);
     }
   });
 });

@@ -5,7 +5,7 @@ import { printableText } from "../core/text.ts";
 import { blocksOf, type Block, type Inline } from "./markdown.ts";
 
 /** A description, which is not trusted. Its headings are no headings of the page. */
-export const described = (text: string): Markup =>
+export const markdownOf = (text: string): Markup =>
   html`<div class="markdown">${blocksOf(printableText(text)).map(blockOf)}</div>`;
 
 function blockOf(block: Block): Markup {
