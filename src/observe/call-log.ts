@@ -1,25 +1,7 @@
 /** The last calls of a server: who called what, how it ended, and what the caller was told of a failure. */
 import { limits } from "../core/limits.ts";
 import type { Sealer } from "../storage/vault.ts";
-
-/** A call that has ended, without its arguments and its result. */
-export interface EndedCall {
-  servlet: string;
-  /** The tool or prompt; of a resource, the export that read it. */
-  tool: string;
-  /** The principal's whole name: it decides who may see the call. */
-  caller: string;
-  /** `returned`, or anything else for an error. */
-  outcome: string;
-  /** When it began, in Unix ms. */
-  at: number;
-  /** From its beginning to its end, waits included. */
-  ms: number;
-  /** The id of the task that it was; null if it was none. */
-  task: string | null;
-  /** The beginning of the error that its caller was told; empty for a call that succeeded. */
-  told: string;
-}
+import type { EndedCall } from "./counts.ts";
 
 /** The calls to list. An absent member allows all values. */
 export interface CallQuery {

@@ -4,7 +4,7 @@ import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { nearestCopy } from "../storage/copies.ts";
 import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
-import type { CountedRefusals } from "./refusals.ts";
+import type { CountedRefusals } from "./counts.ts";
 import type { Act, Usage } from "./usage-object.ts";
 
 /** The one object with the counters of a server; undefined where the binding USAGE is missing. */

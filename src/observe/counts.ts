@@ -1,11 +1,34 @@
 /** Counters of runs, which can be added up. */
-import type { CountedRefusals } from "./refusals.ts";
-import type { EndedCall } from "./call-log.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
 /** Characters of a name that is counted by itself. */
 const USAGE_NAME_CHARACTERS = 200;
+
+/** How often something was refused: `429 too_many`. */
+export interface CountedRefusals {
+  name: string;
+  count: number;
+}
+
+/** A call that has ended, without its arguments and its result. */
+export interface EndedCall {
+  servlet: string;
+  /** The tool or prompt; of a resource, the export that read it. */
+  tool: string;
+  /** The principal's whole name: it decides who may see the call. */
+  caller: string;
+  /** `returned`, or anything else for an error. */
+  outcome: string;
+  /** When it began, in Unix ms. */
+  at: number;
+  /** From its beginning to its end, waits included. */
+  ms: number;
+  /** The id of the task that it was; null if it was none. */
+  task: string | null;
+  /** The beginning of the error that its caller was told; empty for a call that succeeded. */
+  told: string;
+}
 
 /** A run of a servlet that has ended. */
 export interface CountedRun {

@@ -3,17 +3,12 @@ import { waitUntil } from "cloudflare:workers";
 import { httpStatus, report, type Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { printable } from "../core/text.ts";
+import type { CountedRefusals } from "./counts.ts";
 
 /** Statuses of requests that are refused whatever they ask for. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 421, 429]);
 /** Different refusals that a line has: any number of callers may be refused. */
 const KINDS = 20;
-
-/** How often something was refused: `429 too_many`. */
-export interface CountedRefusals {
-  name: string;
-  count: number;
-}
 
 /**
  * Collects the refusals of an isolate for `limits.usageMs`, and then writes one line and sends their numbers: who is refused

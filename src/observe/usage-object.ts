@@ -7,7 +7,7 @@ import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 import { CallLog, type CallNames, type CallPage, type CallQuery } from "./call-log.ts";
 import { countingIn } from "./counting.ts";
-import type { CountedRefusals } from "./refusals.ts";
+import type { CountedRefusals } from "./counts.ts";
 import {
   addSums,
   usageName,

@@ -1,7 +1,8 @@
 /** The page of the last calls: who called what, how it ended, how long it took, and why it failed. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { CallNames, CallPage, CallQuery, EndedCall } from "../observe/call-log.ts";
+import type { CallNames, CallPage, CallQuery } from "../observe/call-log.ts";
+import type { EndedCall } from "../observe/counts.ts";
 import { SPANS, type UsageSpan } from "../observe/usage-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { EndedCall } from "../../../src/observe/call-log.ts";
+import type { EndedCall } from "../../../src/observe/counts.ts";
 import { usageOf } from "../../../src/observe/counting.ts";
 import { Counts, noSums } from "../../../src/observe/counts.ts";
 import { bundle } from "../../bundle.gen.ts";
