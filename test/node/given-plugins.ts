@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
-import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
@@ -58,7 +58,7 @@ async function prepare(cases: string): Promise<void> {
     const folder = join(SCRATCH, "plugins", plugin);
     await mkdir(join(folder, "files"), { recursive: true });
     await writeFile(join(folder, "files", "r.txt"), "readme");
-    await symlink(resolve(cases, plugin, "plugin.wasm"), join(folder, "plugin.wasm"));
+    await copyFile(resolve(cases, plugin, "plugin.wasm"), join(folder, "plugin.wasm"));
     const manifest = {
       prefix: plugin,
       state: "server",

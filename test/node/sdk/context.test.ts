@@ -68,7 +68,7 @@ describe("elicit", () => {
     expect(result).toEqual({
       content: [
         text(
-          'The schema of a form does not describe an object: at its root it needs type "object" (in zod: z.object({ … })).',
+          'The schema of a form does not describe an object: at its root it needs type "object" (in zod: z.object({ … }), or a union of such).',
         ),
       ],
       isError: true,
