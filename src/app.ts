@@ -165,7 +165,7 @@ export function createApp(server: Server) {
       const principal = identified instanceof Promise ? await identified : identified;
       const registry = (serving.known ?? (await serving.registry())).for({ principal });
       const noted = (fault: Fault) => serving.refusals.add(fault, principal.name);
-      const admission = entered(noted, () => rateLimiter.enterQuickly(callerKey(principal), raw));
+      const admission = entered(noted, () => rateLimiter.enterUnwatched(callerKey(principal), raw));
       const { quota } = admission;
       return admission.until(
         mcpEndpoint(raw, {

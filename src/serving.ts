@@ -115,7 +115,7 @@ export class Serving {
     };
   }
 
-  /** Everything that is served, where that need not be asked for. */
+  /** Everything that is served, if it is known without waiting. */
   get known(): Registry | undefined {
     const { registry, at } = this.#known;
     if (this.#nearInstalls === undefined || isRecent(at, limits.installsMs)) return registry;

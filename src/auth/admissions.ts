@@ -1,4 +1,4 @@
-/** Requests in flight: how many each caller has, how much their bodies hold, and when that is given back. */
+/** Requests in flight: how many each caller has, how many bytes their bodies hold, and when both are released. */
 import { countedBy, type Counted } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -15,7 +15,7 @@ import {
 } from "../http/unread.ts";
 import { tooMany } from "./quotas.ts";
 
-/** The part of a caller's places, and of the room for bodies, that requests may hold without listening for departures. */
+/** The part of a caller's concurrent requests, and of `limits.bodiesBytes`, that requests may hold while unwatched: see `Admission`. */
 const PLACES_UNWATCHED = 1 / 2;
 const BYTES_UNWATCHED = 1 / 16;
 
@@ -24,15 +24,15 @@ const NOBODY: readonly Counted[] = [];
 /** Limits the concurrent requests of each caller, and the bytes of their bodies. */
 export class Admissions {
   readonly #places = new Map<string, number>();
-  /** Bytes of bodies: by caller or /48, and of all. */
+  /** Bytes of bodies by caller or /48, and their sum. */
   readonly #bytes = new Map<string, number>();
   #allBytes = 0;
-  /** Admissions that do not listen for the departure of their clients, the oldest first. */
+  /** Admissions that do not listen for their client's departure, the oldest first. */
   readonly #unwatched = new Set<Admission>();
 
   /**
-   * Lets a request in; it, and what is read of its body, counts until its response has ended. Throws `too_many`.
-   * Callers without a key are counted by bytes only, all together.
+   * Admits a request; the request and the bytes read of its body count until its response has ended. Callers without a key
+   * share one count of bytes, and are not limited in number. Throws `too_many`.
    */
   enter(caller: string | undefined, request: Request, quota: CallerQuota): Admission {
     const now = Date.now();
@@ -57,14 +57,14 @@ export class Admissions {
   }
 
   /**
-   * Gives back what old admissions hold that do not listen: their clients have left. Requests that wait for longer than a
-   * body may take do listen.
+   * Releases old admissions that are still unwatched: their clients have left, because a request that lasts for longer than
+   * a body may take is watched.
    */
   #forgetOld(now: number): void {
     for (const admission of this.#unwatched) {
       // A later time is from before the clock was set back.
       if (admission.began <= now && now - admission.began <= limits.bodyMs) return;
-      admission.giveBack();
+      admission.release();
     }
   }
 
@@ -72,20 +72,20 @@ export class Admissions {
     return this.#places.get(key) ?? 0;
   }
 
-  /** Called by an admission that listens from now on. */
-  watched(admission: Admission): void {
+  /** Called by an admission that listens for its client's departure from now on. */
+  markWatched(admission: Admission): void {
     this.#unwatched.delete(admission);
   }
 
-  /** Takes back the places of an admission. */
+  /** Releases the places of an admission. */
   leave(admission: Admission, counted: readonly Counted[]): void {
     this.#unwatched.delete(admission);
-    for (const { key } of counted) lower(this.#places, key, 1);
+    for (const { key } of counted) subtract(this.#places, key, 1);
   }
 
   /**
-   * Counts more bytes of a body of which `held` are counted; true if so much is held that departures matter. Throws
-   * `too_many`, or `unavailable` where its caller has no other. A body that is alone always has room.
+   * Counts more bytes of a body of which `held` are counted already; true if bodies hold so much that this request must be
+   * watched. The only body in flight always has room. Throws `too_many`, or `unavailable` if its caller has no other body.
    */
   hold(owner: string, bytes: number, held: number): boolean {
     const own = this.#bytes.get(owner) ?? 0;
@@ -103,65 +103,67 @@ export class Admissions {
     return this.#allBytes > limits.bodiesBytes * BYTES_UNWATCHED;
   }
 
+  /** Releases the counted bytes of a body. */
   release(owner: string, held: number): void {
-    lower(this.#bytes, owner, held);
+    subtract(this.#bytes, owner, held);
     this.#allBytes -= held;
   }
 }
 
-interface Visitor {
-  /** Under which its bytes are counted. */
+interface AdmissionDetails {
+  /** Key under which its bytes are counted. */
   owner: string;
-  /** Under which its place is counted. */
+  /** Keys under which its place is counted. */
   counted: readonly Counted[];
   quota: CallerQuota;
-  /** When it came, in Unix ms. */
+  /** When the request arrived, in Unix ms. */
   began: number;
 }
 
 /**
- * A request that was let in. Where its client leaves, workerd stops it: no `finally` runs, and its stream is not always
- * cancelled, so only a listener hears of that. A listener costs a small call some percent, and only the request itself may
- * add one: the platform refuses to let one request look at the signal of another. So it is added when the request waits for
- * more than a short body, or holds what others could miss: a place beyond half of its caller's, or much of the room.
+ * A request that was admitted. When its client disconnects, workerd stops the request: no `finally` runs, and its stream is
+ * not always cancelled, so only a listener for the abort of its signal notices. A listener costs a small call some percent of
+ * its CPU time, and only the request itself may add it: the platform does not let one request use the signal of another. So
+ * the request is unwatched at first. It adds the listener when it waits for more than a short body, when its caller uses more
+ * than half of its places, or when bodies hold much of their room.
  */
 export class Admission implements BodyCounter {
   readonly began: number;
   readonly #admissions: Admissions;
   readonly #request: Request;
-  readonly #visitor: Visitor;
+  readonly #details: AdmissionDetails;
   #isCounted = true;
   #isWatched = false;
   /** Bytes of its body that are counted. */
   #held = 0;
   #unread: Unread | undefined;
 
-  constructor(admissions: Admissions, request: Request, visitor: Visitor) {
+  constructor(admissions: Admissions, request: Request, details: AdmissionDetails) {
     this.#admissions = admissions;
     this.#request = request;
-    this.#visitor = visitor;
-    this.began = visitor.began;
+    this.#details = details;
+    this.began = details.began;
   }
 
   get quota(): CallerQuota {
-    return this.#visitor.quota;
+    return this.#details.quota;
   }
 
-  /** Aborts when the client disconnects. To be called before the request waits for anything but a short body. */
+  /** Aborts when the client disconnects. Must be called before the request waits for anything but a short body. */
   leaving(): AbortSignal {
     const { signal } = this.#request;
     if (this.#isWatched) return signal;
     this.#isWatched = true;
-    this.#admissions.watched(this);
+    this.#admissions.markWatched(this);
     if (signal.aborted) this.#end();
     else signal.addEventListener("abort", () => this.#end());
     return signal;
   }
 
-  /** Counts bytes of its body. Throws `too_many`, or `unavailable` where the server is full. */
+  /** Counts bytes of its body. Throws `too_many`, or `unavailable` if the server is full. */
   countBody(bytes: number): void {
     if (!this.#isCounted) return;
-    const isMuch = this.#admissions.hold(this.#visitor.owner, bytes, this.#held);
+    const isMuch = this.#admissions.hold(this.#details.owner, bytes, this.#held);
     this.#held += bytes;
     if (isMuch) this.leaving();
   }
@@ -187,7 +189,7 @@ export class Admission implements BodyCounter {
       await response.body?.cancel();
       return new Response(null, response);
     }
-    const { owner } = this.#visitor;
+    const { owner } = this.#details;
     const isOver = this.leaving().aborted;
     const end = () => this.#end();
     const held = heldResponses.get(response)!;
@@ -201,34 +203,34 @@ export class Admission implements BodyCounter {
       throw dropped(owner);
     }
     if (!isOver) {
-      this.#forgetBody();
+      this.#releaseBody();
       this.#unread = new Unread(owner);
       this.#unread.bytes = held.length;
     }
     return untilRead(response, held, end);
   }
 
-  /** Gives back its place and what its body holds. */
-  giveBack(): void {
+  /** Releases its place and the bytes of its body. */
+  release(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
-    this.#admissions.leave(this, this.#visitor.counted);
-    this.#forgetBody();
+    this.#admissions.leave(this, this.#details.counted);
+    this.#releaseBody();
   }
 
   #end(): void {
-    this.giveBack();
+    this.release();
     if (this.#unread !== undefined) this.#unread.bytes = 0;
   }
 
-  #forgetBody(): void {
-    if (this.#held > 0) this.#admissions.release(this.#visitor.owner, this.#held);
+  #releaseBody(): void {
+    if (this.#held > 0) this.#admissions.release(this.#details.owner, this.#held);
     this.#held = 0;
   }
 }
 
-/** Lowers a number, and forgets it at zero. */
-function lower(numbers: Map<string, number>, key: string, by: number): void {
+/** Subtracts from a number, and deletes it at zero. */
+function subtract(numbers: Map<string, number>, key: string, by: number): void {
   const left = (numbers.get(key) ?? 0) - by;
   if (left > 0) numbers.set(key, left);
   else numbers.delete(key);

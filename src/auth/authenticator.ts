@@ -25,7 +25,7 @@ export interface Authenticator {
   keys: KnownKeys;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
-  /** The caller of the whole server, or of a profile; at once where no authentication is required. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
+  /** The caller of the whole server, or of a profile; not a promise where no authentication is required. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
   identify(request: Request, profile?: string): Principal | Promise<Principal>;
   /**
    * One who may operate the server: by a key or a sign-in with the scope `operator`, or from this machine where no

@@ -186,7 +186,7 @@ export const isServed = (request: Request, policy: OriginPolicy): boolean =>
 /**
  * Refuses requests for other hosts, where this server's are known, and those that a web page could make a browser send:
  * from a foreign origin, or to a name that was rebound to this machine. A Worker cannot see the address that it is bound
- * to, so plain http is for loopback names only. Takes the request at its own origin, and its Origin header.
+ * to, so plain http is for loopback names only. Takes the request at its own origin, and the value of its `Origin` header.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security--endpoint
  *
  * Throws `misdirected`, `forbidden`.

@@ -24,16 +24,16 @@ export class RateLimiter {
     }
   }
 
-  /** Lets a request in, of which `bodyText` counts what it reads. Throws `too_many`; see `Admissions.enter`. */
+  /** Admits a request; `bodyText` counts the bytes that it reads. Throws as `Admissions.enter`. */
   enter(caller: string | undefined, request: Request): Admission {
-    const admission = this.enterQuickly(caller, request);
+    const admission = this.enterUnwatched(caller, request);
     bodyCounters.set(request, admission);
     admission.leaving();
     return admission;
   }
 
-  /** As `enter`, at less cost: the request reads its body with the admission, and calls `leaving` before it waits. */
-  enterQuickly(caller: string | undefined, request: Request): Admission {
+  /** As `enter`, at less cost: the caller must read the body with the admission as its counter, and call `leaving` before it waits. */
+  enterUnwatched(caller: string | undefined, request: Request): Admission {
     return this.#admissions.enter(caller, request, {
       admit: caller !== undefined && this.#counts ? (tool) => this.#count(caller, tool) : undefined,
       countStored: (bytes) => this.#countStored(caller, bytes),

@@ -232,7 +232,7 @@ export interface Intent {
  * an answer of the call around it is kept.
  */
 export interface Keeper {
-  /** True if it stores no entries: the call is not run again. Digests and answers are then made when they are read. */
+  /** True if the keeper stores no entries, as the call is not run again. Digests and answers are then computed only when read. */
   isVolatile?: boolean;
   /** Called before anything else, where the call is new. */
   begin(head: JournalHead, place?: string): Promise<void>;

@@ -12,7 +12,7 @@ export function excessOf(
   { depth, members = Infinity }: Shape,
 ): "depth" | "members" | undefined {
   let left = members;
-  // It goes no deeper than `depth`, however deep the value is.
+  // The recursion goes no deeper than `depth`, however deep the value is.
   const excessIn = (object: object, inside: number): "depth" | "members" | undefined => {
     if (inside < 0) return "depth";
     const all: readonly unknown[] = Array.isArray(object) ? object : Object.values(object);

@@ -84,12 +84,12 @@ export class Files {
     this.#isSealed = true;
   }
 
-  /** Bytes that `commit` writes, after `seal`. */
+  /** Bytes that `commit` writes; call it after `seal`. */
   get bytesToWrite(): number {
     return this.#overlay.bytesToWrite;
   }
 
-  /** Makes the call's changes the state of the scope; run it in a transaction. Seals them as `seal` does, unless they are. */
+  /** Makes the call's changes the state of the scope; run it in a transaction. Seals them first, unless `seal` has. */
   commit(how: { keepsOpen: boolean }): void {
     if (!this.#isSealed) this.seal(how);
     this.#overlay.commit();

@@ -54,7 +54,7 @@ export class Table<K extends number | string, V> {
   /** True if the staging table may have rows. */
   protected hasStaged = false;
   protected readonly backing: Backing;
-  /** Values of changed keys as they are to be stored. */
+  /** Sealed values of changed keys. */
   readonly #sealed = new Map<K, Uint8Array>();
   readonly #codec: Codec<V>;
   #memoryBytes = 0;
@@ -81,7 +81,7 @@ export class Table<K extends number | string, V> {
     return this.#memoryBytes;
   }
 
-  /** Bytes that `commit` writes, once all that was changed is sealed. */
+  /** Bytes that `commit` writes; call it after `seal`. */
   get bytesToWrite(): number {
     return this.#bytesToWrite;
   }
@@ -144,7 +144,7 @@ export class Table<K extends number | string, V> {
     this.changed.clear();
   }
 
-  /** Seals what this call has changed, for `commit`. */
+  /** Seals the changes of this call, for `commit`. */
   seal(): void {
     for (const key of this.changed) {
       const { value } = this.memory.get(key)!;
@@ -157,7 +157,7 @@ export class Table<K extends number | string, V> {
     }
   }
 
-  /** Makes what this call has changed and `seal` has sealed the state that later calls begin with. */
+  /** Stores the sealed changes of this call, so that later calls begin with them. */
   commit(): void {
     const { name } = this;
     if (this.hasStaged) {

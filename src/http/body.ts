@@ -62,11 +62,11 @@ function checkShape(body: unknown): void {
 
 /** Counts the bytes of a request's body for its caller. */
 export interface BodyCounter {
-  /** When the request came, in Unix ms. */
+  /** When the request arrived, in Unix ms. */
   readonly began: number;
-  /** Throws `too_many`, or `unavailable` where the server is full. */
+  /** Throws `too_many`, or `unavailable` if the server is full. */
   countBody(bytes: number): void;
-  /** Called before the request waits for more than a short body. */
+  /** Aborts when the client disconnects. Must be called before the request waits for more than a short body. */
   leaving(): AbortSignal;
 }
 
@@ -74,8 +74,8 @@ export interface BodyCounter {
 export const bodyCounters = new Notes<Request, BodyCounter>();
 
 /**
- * Responses that count until their clients have read them: event streams, and bodies of more than `limits.smallAnswer` bytes
- * with these bytes. To ask a response itself would make its headers and body, which are dear.
+ * Responses that count against their caller until the client has read them: event streams, and the bytes of bodies of more
+ * than `limits.smallAnswer`. A map, because access to a response's headers or body makes workerd create those objects.
  */
 export const heldResponses = new WeakMap<Response, Uint8Array | "stream">();
 
@@ -100,7 +100,7 @@ export function streamResponse(
   return asStream(new Response(body, { headers }));
 }
 
-/** The response, counted as an event stream until its client has read it: for those that come from Durable Objects. */
+/** Counts a response from a Durable Object as an event stream until its client has read it. Returns the response. */
 export function asStream(response: Response): Response {
   heldResponses.set(response, "stream");
   return response;
@@ -120,7 +120,7 @@ export function bodyText(
   if (announced !== undefined && announced > most) return Promise.resolve(undefined);
   if (announced === 0) return Promise.resolve("");
   if (announced !== undefined) counter?.countBody(announced);
-  // Without a look at its stream, which workerd makes only then.
+  // Do not touch `request.body`: workerd creates the stream on access.
   if (announced !== undefined && announced <= limits.smallAnswer)
     return shortText(request, announced, counter?.began);
   const { body } = request;
@@ -133,7 +133,7 @@ export function bodyText(
   );
 }
 
-/** The text that `read` gives, unless it takes too long: then `late` rejects. Throws as `bodyText`. */
+/** The text that `read` resolves to. Its argument `late` rejects when the body takes too long. Throws as `bodyText`. */
 async function inTime<T>(read: (late: Promise<never>) => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const wait = new BodyWait(reject, { isShort: false });
@@ -144,7 +144,7 @@ async function inTime<T>(read: (late: Promise<never>) => Promise<T>): Promise<T>
   }
 }
 
-/** A short body of this length as text: by a reader it takes three times as long. Throws as `bodyText`. */
+/** A short body of this length as text; a reader would take three times as long. Throws as `bodyText`. */
 function shortText(request: Request, length: number, began?: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const wait = new BodyWait(reject, { isShort: true, now: began });
@@ -162,10 +162,10 @@ function shortText(request: Request, length: number, began?: number): Promise<st
 
 /** Bodies that are being read, the oldest first. */
 const awaited = new Set<BodyWait>();
-/** Short bodies that begin before this time, in Unix ms, have no timer of their own. */
+/** Short bodies whose reading begins before this time (Unix ms) have no timer of their own. */
 let untimedUntil = 0;
 
-/** Refuses the bodies that have not come in time. Each request calls this. */
+/** Refuses the bodies that have not arrived by this time (Unix ms, now if absent). Each request calls this. */
 export function refuseLateBodies(time?: number): void {
   if (awaited.size === 0) return;
   const now = time ?? Date.now();
@@ -177,13 +177,13 @@ export function refuseLateBodies(time?: number): void {
 }
 
 /**
- * The time that a body may take. A timer takes a tenth of the CPU time of a small call, so short bodies have one at most
- * once a second; the next request, or another timer, refuses those without.
+ * The time limit of one body. A timer takes a tenth of the CPU time of a small call, so at most one short body a second has
+ * a timer; late bodies without a timer are refused by the next request or another body's timer.
  */
 class BodyWait {
   /** In Unix ms. */
   readonly until: number;
-  /** Is called with `too_slow`. */
+  /** Called with `too_slow`. */
   readonly refuse: (why: Fault) => void;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -200,7 +200,7 @@ class BodyWait {
     if (isShort) untimedUntil = now + untimedMs;
     const isOver = () => {
       this.refuse(tooSlow());
-      // Those, too, that came after it and have no timer.
+      // Also those without a timer that began after this one.
       refuseLateBodies(this.until + untimedMs);
     };
     this.#timer = setTimeout(isOver, limits.bodyMs);

@@ -10,7 +10,7 @@ import { accentRule, style } from "./style.ts";
 /** The server as people see it. */
 export interface Site {
   title: string;
-  /** The address of its icon, by https or `data:`; absent if pages make one of the title and the accent. */
+  /** URL of the icon, `https:` or `data:`; if absent, pages make an icon from the title and the accent color. */
   icon?: string | undefined;
   /** The accent, as a hex colour. */
   color: string;

@@ -1,5 +1,5 @@
 import { settled, unsettled, type Settled } from "../core/settled.ts";
-import { CallHooks, Departure, hooksThere, type RunContext } from "../state/remote-hooks.ts";
+import { CallHooks, DepartureWatch, hooksThere, type RunContext } from "../state/remote-hooks.ts";
 import { endingOf } from "../state/plain-ending.ts";
 import { clientHasLeft, Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -41,7 +41,7 @@ export class ServletLoader {
     const values = loadedRun(servlet, whole, setup, { ...run, recorded, ...begunBy(call) });
     const id = crypto.randomUUID();
     const { runner, failed } = await this.#runner(servlet);
-    const departure = new Departure(call.signal, async () => {
+    const departure = new DepartureWatch(call.signal, async () => {
       setup.log("info", clientHasLeft().message);
       await runner.cancel(id);
     });

@@ -77,7 +77,7 @@ export async function mcpEndpoint(
     if (ticket !== undefined) exchange.registry = exchange.registry.inSession(ticket.object);
     const messages = [body].flat();
     const incoming: Incoming[] = [];
-    // A session's object looks up its messages itself, and a batch that is too long is refused.
+    // A session's object looks up its messages itself, and too long a batch is refused.
     const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
     const isRead =
       messages.length <= limits.batchMessages &&
@@ -101,11 +101,11 @@ export async function mcpEndpoint(
   }
 }
 
-/** True if it may take long to count a message or to look up its target. */
+/** True if counting a message or looking up its target may take long. */
 const mayWait = ({ admit, registry }: McpDependencies): boolean =>
   admit !== undefined || registry.isDynamic || registry.isPersonal;
 
-/** True for a message whose answer needs nothing from outside this isolate, unless its guest or its session asks for it. */
+/** True for a message that this isolate can answer alone, unless its guest or its session needs more. */
 const isQuick = (message: Incoming): boolean =>
   message.kind !== "request" ||
   message.row.list !== undefined ||
@@ -113,7 +113,7 @@ const isQuick = (message: Incoming): boolean =>
   runsHere(message.entry);
 
 /**
- * Reads and counts a message, and looks up its target; at once where nothing is counted and the target is known. Throws
+ * Reads and counts a message, and looks up its target; not a promise if nothing is counted and the target is known. Throws
  * `too_many`, `insufficient_scope`.
  */
 function receive(

@@ -21,7 +21,7 @@ import type { CallerQuota } from "../core/model.ts";
 /** The parts of the server that the operations use. */
 interface Operated extends CallerQuota, Operating {
   states: OperatedStates;
-  /** The id under which servlets keep state for the session with this id; undefined for an id that is none. */
+  /** The id under which servlets keep state for the session with this id; undefined if it is not a session id. */
   sessionState(id: string): Promise<string | undefined>;
   /** Throws `unavailable` where nothing can be installed. */
   installer(): Installer;

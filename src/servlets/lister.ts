@@ -53,7 +53,7 @@ export class Lister {
     this.#parts = parts;
   }
 
-  /** The entries that all callers share, where they need not be asked for. */
+  /** The entries that all callers share, if they are known without waiting. */
   get known(): Catalog | undefined {
     const { value, at = 0 } = this.#shared ?? {};
     return this.isDynamic && !isRecent(at, limits.dynamicListMs) ? undefined : value;

@@ -113,7 +113,7 @@ export class Registry {
     return new Registry(of.#bundle, of.#deployment, of.#narrowing, { viewer, of });
   }
 
-  /** The same for its caller in this session, in which servlets may have another state. */
+  /** The registry for the same caller in this session, in which servlets may have another state. */
   inSession(session: string): Registry {
     const viewer = this.#viewer;
     if (viewer === undefined) return this;
@@ -200,7 +200,7 @@ export class Registry {
   /** The newest version of each toolkit, which MCP clients see. */
   readonly servlets: readonly PreparedServlet[];
 
-  /** All entries, where they are known, so that nothing need be awaited. */
+  /** All entries, if they are known without waiting. */
   get known(): Catalog | undefined {
     return this.#viewer === undefined ? this.#lister.known : undefined;
   }
@@ -220,7 +220,7 @@ export class Registry {
     );
   }
 
-  /** The entry of this reference; at once for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
+  /** The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
   resolve(ref: CallRef): Entry | Promise<Entry> {
     if (ref.kind === "tool") {
       const tool = this.#lister.known?.tools.get(ref.name);
@@ -262,10 +262,10 @@ export class Registry {
   /** The entry of a call of this tool. */
   #called(tool: ToolEntry, ref: CallRef & { kind: "tool" }): Entry | Promise<Entry> {
     const isCaller = isCallTool(tool);
-    // A call that goes on keeps the arguments that its profile gave it when it began, even if those were none.
+    // A resumed call keeps the arguments that its profile pinned when it began, even if there were none.
     const isAtProfile = this.#narrowing.profile !== undefined;
     const { pinned: own = isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
-    // Those of a call of `call_tool` are for the tool that it names.
+    // The arguments of a call of `call_tool` are for the tool that it names.
     const pinned = isCaller ? undefined : own;
     const whole = pinned === undefined ? ref.input : { ...ref.input, ...pinned };
     const { value, issues: others } = checkWithoutNulls(tool.input, whole);

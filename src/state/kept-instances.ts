@@ -49,7 +49,7 @@ export function takeKept(object: object): Kept | { instance?: undefined; blocks?
 export function keepInstance(object: object, kept: Evictable): void {
   let bytes = heldBytes(kept) + bytesOf(kept.blocks);
   for (const [name, value] of kept.vars) bytes += stringBytes(name) + value.length;
-  // One that is too large for all of that takes the place of no others.
+  // An instance that exceeds the limit by itself must not evict others.
   if (bytes > limits.keptInstanceBytes) evict(object, kept);
   else put(instances, object, { kept, bytes });
   while (bytesOfAll > limits.keptInstanceBytes && instances.size > 0) {
@@ -65,12 +65,12 @@ export function keepInstance(object: object, kept: Evictable): void {
 
 /**
  * Bytes of an instance's memories. Blocks that are zero in a pristine instance and are not stored do not count: most were
- * never written, and take no memory of the machine.
+ * never written, so the operating system has not allocated them.
  */
 function heldBytes({ instance, used, blocks, hasAllBlocks }: Evictable): number {
   const { memory, kernel } = instance.body!;
   if (!hasAllBlocks) return memory.length + kernel.length;
-  // What it has grown by counts as a whole.
+  // Memory that the instance has grown by counts in full.
   let bytes = kernel.length + memory.length - used.length * BLOCK;
   for (let nth = 0; nth < used.length; nth++)
     if (used[nth] === 1 || blocks.has(nth)) bytes += BLOCK;

@@ -64,7 +64,7 @@ export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Arr
   return pieces.subarray(0, end);
 }
 
-/** Bytes of a block, from its first cell that they have. */
+/** A run of changed bytes in block `nth`, which begins at cell `cell` of the block. */
 export interface Piece {
   nth: number;
   cell: number;
@@ -87,6 +87,6 @@ export function* inPieces(pieces: Uint8Array): Generator<Piece> {
 const words = ({ buffer, byteOffset, length }: Uint8Array) =>
   new Int32Array(buffer, byteOffset, length / WORD);
 
-/** Puts a piece into its block. */
+/** Copies a piece into its block. */
 export const putPiece = (block: Uint8Array, { cell, bytes }: Piece): void =>
   block.set(bytes, cell * CELL);

@@ -24,7 +24,7 @@ export class CallHooks extends RpcTarget {
   readonly #call: RunContext;
   readonly #signal: () => AbortSignal;
 
-  /** `signal` gives the call's signal, and is called when the call begins to wait. */
+  /** `signal` returns the call's signal; it is called when the call first waits. */
   constructor(call: RunContext, signal: () => AbortSignal) {
     super();
     this.#call = call;
@@ -51,7 +51,7 @@ export class CallHooks extends RpcTarget {
   callTools(asked: AskedCalls): Promise<Settled<CalledTools>> {
     return this.#waiting((signal) => this.#call.callTools!(asked, signal));
   }
-  /** Answers at once: whoever waits, for another hook's answer or for anything else, knows that somebody waits for it. */
+  /** Answers at once: proves to the guest's object that the call is still alive, so its answers may still come. */
   isThere(): Promise<Settled<void>> {
     return this.#waiting(() => {});
   }
@@ -70,29 +70,30 @@ export class CallHooks extends RpcTarget {
     return this.#waiting(() => this.#call.keeper?.keep(position, entry, notices));
   }
 
-  /** Does something that the guest waits for: from now on it is told when nobody wants its result any more. */
+  /** Does work that the guest waits for. From then on, the guest is cancelled when its result is no longer wanted. */
   #waiting<T>(work: (signal: AbortSignal) => Promise<T> | T): Promise<Settled<T>> {
     return settled(() => work(this.#signal()));
   }
 }
 
 /**
- * Notices when nobody wants the result of a call any more whose guest runs elsewhere, from the first time that it is
- * watched: a call that never waits needs no signal, listeners and timers, which would take a tenth of its time.
+ * Cancels the guest of a call, which runs in another object or isolate, when its result is no longer wanted. It watches the
+ * call's signal only from the first `watch`: signal, listeners and timers would take a tenth of the time of a call that never
+ * waits.
  */
-export class Departure {
+export class DepartureWatch {
   readonly #signal: () => AbortSignal;
   readonly #cancel: () => Promise<void>;
   readonly #unwanted = Promise.withResolvers<never>();
   #watched: AbortSignal | undefined;
 
-  /** `cancel` tells the guest. */
+  /** `signal` returns the call's signal; `cancel` cancels the guest. */
   constructor(signal: () => AbortSignal, cancel: () => Promise<void>) {
     this.#signal = signal;
     this.#cancel = cancel;
   }
 
-  /** The call's signal, which is watched from now on. */
+  /** Returns the call's signal, and watches it from now on. */
   readonly watch = (): AbortSignal => {
     if (this.#watched === undefined) {
       this.#watched = this.#signal();
@@ -103,8 +104,8 @@ export class Departure {
   };
 
   /**
-   * Settles as `run` does. Throws `cancelled` as soon as the call is seen to be unwanted: the end of its guest is not awaited, as
-   * a request whose client has left comes to its own end at once.
+   * Settles as `run` does, or throws `cancelled` once the watched signal aborts. It does not await the guest's end, because
+   * a request whose client has left ends at once.
    */
   async during<T>(run: Promise<T>): Promise<T> {
     try {
@@ -175,8 +176,8 @@ export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<u
 });
 
 /**
- * The signal of a run whose call is somewhere else. That call is watched from the first time that somebody asks for the
- * signal, which also aborts if there is nobody to watch it.
+ * The signal of a run whose call is in another object or isolate. The call's own signal is watched from the first `get`; the
+ * signal also aborts if the call cannot be reached.
  */
 export class RemoteSignal {
   readonly #hooks: RemoteHooks;
@@ -194,7 +195,7 @@ export class RemoteSignal {
     return this.#stop.signal;
   };
 
-  /** True if it has aborted, whether somebody has asked for it or not. */
+  /** True if the run was aborted, also before the first `get`. */
   get isAborted(): boolean {
     return this.#stop?.signal.aborted === true;
   }

@@ -52,8 +52,8 @@ import { StateSealing } from "./state-sealing.ts";
 const MEMORY_ROOM_BYTES = 1024 * 1024;
 
 /**
- * Fuel for each byte of memory that is opened and loaded, that may have changed and is compared, that is sealed, and that is
- * written: what it takes, as the other prices. All of them, for as much as may be stored, are a third of a default budget.
+ * Fuel per byte of memory to decrypt and load it, to compare it if it may have changed, to encrypt it, and to write it:
+ * proportional to the CPU time, as other prices are. All four, for the largest state, are a third of the default budget.
  */
 const LOAD_FUEL = 4;
 const COMPARE_FUEL = 1;
@@ -78,7 +78,7 @@ export interface ScopeRun {
   setup: Setup & Durability;
   /** True if it may be run again from its record: its ending is stored with what it has changed. */
   isDurable: boolean;
-  /** True if nobody wants the result any more, as far as is known without asking; by the signal of `setup` if absent. */
+  /** True if the result is known to be unwanted. If absent, the signal of `setup` decides. */
   isCancelled?(): boolean;
   /** Bytes of memory and files that may be stored, as an estimate: `reserve` decides. Without a limit if absent. */
   room?: number;
@@ -113,14 +113,14 @@ export class ScopeState {
   rows!: StateRows;
   files!: FileStore;
 
-  /** Everything is sealed under keys that are derived from this one, of 32 bytes. */
+  /** All contents are sealed under keys derived from `key`, of 32 bytes. */
   constructor(storage: StateStorage, key: Uint8Array) {
     this.#storage = storage;
     this.#key = key;
     this.#open();
   }
 
-  /** Begins to read the database anew. */
+  /** Drops everything cached from the database. */
   #open(): void {
     const sealing = sealingWith(this.#key);
     this.rows = new StateRows(this.#storage.sql, new StateSealing(this.#key, sealing));
@@ -234,14 +234,14 @@ export class ScopeState {
   }
 
   /**
-   * Seals changes, and writes them together with those of files: all in one transaction, or none. If that fails, everything
-   * cached from the database is dropped, which may be ahead of it.
+   * Seals changes, and writes them and the changes of files in one transaction. If that fails, drops everything cached from
+   * the database, which the cache may be ahead of.
    */
   async store(seal: () => Promise<readonly Write[]>, commitFiles?: () => void): Promise<void> {
     try {
       const writes = await seal();
       const save = () => this.rows.save(writes);
-      // A statement is a transaction by itself.
+      // A single statement is a transaction by itself.
       if (commitFiles === undefined && writes.length <= 1) return save();
       this.#storage.transactionSync(() => {
         commitFiles?.();
@@ -254,7 +254,7 @@ export class ScopeState {
     }
   }
 
-  /** A new instance with the stored state, for which the guest pays; blocks that are known are not read. */
+  /** A new instance with the stored state. The guest pays for loading it; known blocks are not read. */
   async #load(
     guest: Guest,
     { program, servlet, setup }: Running,
@@ -341,16 +341,16 @@ export class ScopeState {
     const how = { keepsOpen: change !== undefined };
     const afterPiece = (sealed: number) => guest.work(sealed * SEAL_FUEL);
     const seal = async () => {
-      const writes = change ? await this.rows.sealed(change, afterPiece) : this.rows.cleared();
+      const writes = change ? await this.rows.seal(change, afterPiece) : this.rows.deletion();
       if (files) charged(guest, files, () => files.seal(how));
       ending.fuelUsed = guest.fuelMeter!.used;
       if (isDurable) {
         const ended = { ending: plainEnding(ending, changes), said };
         const { recorded: begun } = setup;
         const record = guest.journal.recorded();
-        writes.push(...(await this.rows.endingSealed(record, ended, { begun, afterPiece })));
+        writes.push(...(await this.rows.sealEnding(record, ended, { begun, afterPiece })));
       }
-      // Counted when it is done: then others are served.
+      // The transaction cannot be interrupted, so other guests have their turn before it.
       guest.pay((bytesIn(writes) + (files?.bytesToWrite ?? 0)) * WRITE_FUEL);
       await guest.turn();
       ending.fuelUsed = guest.fuelMeter!.used;
@@ -396,7 +396,7 @@ export class ScopeState {
   }
 }
 
-/** Bytes that are written. */
+/** Bytes of all values of these writes. */
 const bytesIn = (writes: readonly Write[]): number =>
   writes
     .flat()
@@ -408,7 +408,7 @@ function faultOf(error: unknown, { name }: KeptServlet): unknown {
   if (!(error instanceof GuestError)) return error;
   return new Fault(
     "servlet_failed",
-    `${error.message} To load and store its state counts, too. ${NOT_STORED}`,
+    `${error.message} Loading and storing its state counts as computing, too. ${NOT_STORED}`,
   );
 }
 

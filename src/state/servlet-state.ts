@@ -149,7 +149,7 @@ export class ServletState extends DurableObject<Env> {
     this.#server.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
   }
 
-  /** Throws `too_many` where its turn does not come within `patienceMs`, and `cancelled` where the signal aborts before. */
+  /** Does work when its turn comes. Throws `too_many` if that is not within `patienceMs`, `cancelled` if the signal aborts first. */
   async #inTurn<T>(
     work: () => Promise<T>,
     waiting: { patienceMs?: number | undefined; signal(): AbortSignal } = nobodysCall,

@@ -10,7 +10,7 @@ import { begunBy } from "../servlets/connect.ts";
 import { callPartsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
 import { changesIn, endingOf, noticeOf, type PlainEnding } from "./plain-ending.ts";
-import { CallHooks, Departure, hooksThere } from "./remote-hooks.ts";
+import { CallHooks, DepartureWatch, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
@@ -28,7 +28,7 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
     async runStateful(servlet, run, call) {
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
-      const departure = new Departure(call.signal, async () => state.cancel(id));
+      const departure = new DepartureWatch(call.signal, async () => state.cancel(id));
       const { recorded, chain } = call;
       const isHolding = chain?.keeping.some((one) => one !== servlet.name) === true;
       const about = {
@@ -42,7 +42,7 @@ export function stateful({ SERVLET_STATES: objects }: Env) {
         there: hooksThere(call),
       };
       const hooks = new CallHooks(call, departure.watch);
-      // The types of RPC cannot follow a record in which there are others.
+      // RPC types cannot express the recursive `Recorded`.
       const ended = state.run(about, hooks) as unknown as Promise<Settled<PlainEnding>>;
       const settlement = await departure.during(ended);
       const ending = unsettled(settlement);

@@ -148,7 +148,7 @@ export class OwnBackend implements StateBackend {
     const state = this.#state;
     this.drop();
     this.#storage.transactionSync(() => {
-      state.rows.save(state.rows.cleared());
+      state.rows.save(state.rows.deletion());
       state.rows.clearEndings();
       state.files.deleteAll();
     });

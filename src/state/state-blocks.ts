@@ -32,13 +32,13 @@ const MOST_MERGED_BYTES = 64 * 1024;
 /** The most blocks that are kept in memory beside an instance, the last ones to be written: 1 MiB. */
 const MOST_KNOWN = 256;
 
-/** Blocks that are read or sealed at once, before others have their turn: 256 KiB. */
+/** Blocks that are read or sealed before other guests have their turn: 256 KiB. */
 const BLOCKS_AT_ONCE = 64;
 
-/** A statement that stores something, with all that it stores sealed already. */
+/** A statement that stores or deletes rows, with its values, which are sealed already. */
 export type Write = readonly [statement: string, ...values: SqlValue[]];
 
-/** Told of each piece of work, as the bytes that were opened or sealed; others may have their turn before it resolves. */
+/** Called after each piece of work with the bytes that were opened or sealed. Other guests may have their turn before it resolves. */
 export type AfterPiece = (bytes: number) => Promise<void>;
 
 /** Copies of blocks as they are stored, by number, in the order in which they were last written. */
@@ -93,7 +93,7 @@ export class StateBlocks {
   readonly #open: (sealed: unknown, place: string) => Promise<Uint8Array>;
   /** The numbers of stored blocks; undefined until they were read. */
   #stored: Set<number> | undefined;
-  /** Empty until `pages` has read them. */
+  /** Rows of pieces; empty until `pages` has read them. */
   #rows = noRows();
 
   /** `open` decrypts a blob that was sealed for a place, such as `block 3`. */
@@ -122,7 +122,7 @@ export class StateBlocks {
     return Number(newest?.["at"]);
   }
 
-  /** All blocks in order, with all pieces put into them, some at a time. Throws what `open` throws. */
+  /** All blocks in order, with their pieces applied, up to `BLOCKS_AT_ONCE` at a time. Throws what `open` throws. */
   async *pages(): AsyncGenerator<[nth: number, block: Uint8Array][]> {
     const pieces = await this.#readPieces();
     for (let last = -1; ;) {
@@ -144,7 +144,7 @@ export class StateBlocks {
     }
   }
 
-  /** The stored pieces by their blocks, in the order in which they were stored. */
+  /** The stored pieces by block, in the order in which they were stored. */
   async #readPieces(): Promise<Map<number, Piece[]>> {
     const rows = noRows();
     const pieces = new Map<number, Piece[]>();
@@ -210,10 +210,10 @@ export class StateBlocks {
   }
 
   /**
-   * Seals changes, as writes that all must be done in one transaction. What is cached is as it will be after them: if
-   * they are not done, make another `StateBlocks`.
+   * Seals changes, and returns the writes that store them in one transaction. The cache already contains these changes, so if
+   * the writes fail, discard this `StateBlocks` and make another.
    */
-  async sealed(
+  async seal(
     { memory, known, cells, pieces, unknown, empty, isFull }: Written,
     afterPiece: AfterPiece = async () => {},
   ): Promise<Write[]> {
@@ -248,14 +248,14 @@ export class StateBlocks {
     return known.size === this.#numbers.size;
   }
 
-  /** The writes that delete everything, as for `sealed`. */
-  cleared(): Write[] {
+  /** Returns the writes that delete everything; see `seal`. */
+  deletion(): Write[] {
     this.#rows = noRows();
     this.#stored = new Set();
     return [["DELETE FROM blocks"], ["DELETE FROM pieces"]];
   }
 
-  /** Stores pieces as the next row. */
+  /** Returns the write that stores pieces as the next row. */
   async #row(pieces: Uint8Array): Promise<Write> {
     const at = (this.#rows.newest = Math.max(Date.now(), this.#rows.newest + 1));
     const row = this.#rows.count++;
@@ -264,7 +264,7 @@ export class StateBlocks {
     return ["INSERT OR REPLACE INTO pieces VALUES (?, ?, ?)", row, at, sealed];
   }
 
-  /** Merges the cells of all rows into the pieces of one; if that is too large, their blocks are to be stored whole. */
+  /** Merges the cells of all rows into the pieces of one row, or, if that is too large, returns their blocks to store whole. */
   #merged(memory: Uint8Array): { pieces: Uint8Array; whole: Iterable<number> } {
     const { cells, newest } = this.#rows;
     // Pieces of blocks that were deleted as they became zero.
@@ -281,6 +281,7 @@ export class StateBlocks {
     return isLarge ? { pieces: NONE, whole: cells.keys() } : { pieces, whole: [] };
   }
 
+  /** Returns the write that stores a block of memory as a whole. */
   async #whole(nth: number, memory: Uint8Array, known: KnownBlocks): Promise<Write> {
     const block = putKnown(known, nth, memory);
     forgetOldest(known);
@@ -316,7 +317,7 @@ export class StateBlocks {
 const flagsIn = ({ cells }: Rows, nth: number): Uint8Array =>
   cells.getOrInsertComputed(nth, () => new Uint8Array(CELLS));
 
-/** Copies a block of memory into the known ones, as the last to be written. Returns the copy. */
+/** Copies a block of memory into the known blocks, as the most recently written. Returns the copy. */
 function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): Uint8Array {
   const now = memory.subarray(nth * BLOCK, (nth + 1) * BLOCK);
   const before = known.get(nth);

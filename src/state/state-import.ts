@@ -86,7 +86,7 @@ export async function importInto(
     await reserve(bytes, true);
     state.dropKept();
     await state.store(
-      async () => (filesOnly ? [] : memory.replacing(buildIdOf(servlet), rest)),
+      async () => (filesOnly ? [] : memory.replacement(buildIdOf(servlet), rest)),
       () => files.commit({ keepsOpen: rest !== undefined }),
     );
   } catch (error) {

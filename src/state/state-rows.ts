@@ -202,8 +202,11 @@ export class StateRows {
     return undefined;
   }
 
-  /** The writes that store the ending of a call that may be run again, for the transaction of its changes; `begun` is the record that its last run went on from. */
-  async endingSealed(
+  /**
+   * Seals the ending of a call that may be run again. Returns its writes, for the transaction of the call's changes. `begun` is
+   * the record that its last run continued from.
+   */
+  async sealEnding(
     { head, entries }: Recorded,
     { ending, said }: Ended,
     {
@@ -243,7 +246,7 @@ export class StateRows {
   }
 
   /**
-   * The changes of a call, to be stored by `sealed` and `save`: all since those `before` that were not. Clears the instance's marks of
+   * The changes of a call, to be stored by `seal` and `save`: all since those `before` that were not. Clears the instance's marks of
    * written blocks.
    */
   changed(
@@ -269,29 +272,29 @@ export class StateRows {
   }
 
   /**
-   * Seals changes, as writes for `save`; those of another build's state replace it. If they are not done, make another
-   * `StateRows`.
+   * Seals changes, and returns the writes for `save`. Changes of another build's state replace it. If the writes fail, discard
+   * this `StateRows` and make another.
    */
-  async sealed({ hash, isNew, written, rest }: Changed, afterPiece?: AfterPiece): Promise<Write[]> {
-    const writes = isNew ? this.cleared() : [];
-    writes.push(...(await this.#blocks.sealed(written, afterPiece)));
+  async seal({ hash, isNew, written, rest }: Changed, afterPiece?: AfterPiece): Promise<Write[]> {
+    const writes = isNew ? this.deletion() : [];
+    writes.push(...(await this.#blocks.seal(written, afterPiece)));
     if (isNew || rest !== this.#rest) {
-      writes.push(await this.#restSealed(hash, rest));
+      writes.push(await this.#sealRest(hash, rest));
       await afterPiece?.(rest.length);
     }
     return writes;
   }
 
-  /** Does writes. Unless it is only one, this must run in a transaction. */
+  /** Executes writes. Several of them need a transaction around this. */
   save(writes: readonly Write[]): void {
     for (const [statement, ...values] of writes) this.#sql.exec(statement, ...values);
   }
 
-  /** The writes that delete memory, globals and variables, as for `sealed`. Endings stay. */
-  cleared(): Write[] {
+  /** Returns the writes that delete memory, globals and variables; see `seal`. Endings stay. */
+  deletion(): Write[] {
     this.#known = { hash: undefined };
     this.#rest = undefined;
-    return [...this.#blocks.cleared(), ["DELETE FROM state"]];
+    return [...this.#blocks.deletion(), ["DELETE FROM state"]];
   }
 
   /** The stored globals, variables and size of the memory; undefined before the first call. Throws `CorruptState`. */
@@ -301,14 +304,14 @@ export class StateRows {
     return JSON.parse(decoder.decode(await this.#open(row["bytes"], "rest"))) as Rest;
   }
 
-  async #restSealed(hash: string, rest: string): Promise<Write> {
+  async #sealRest(hash: string, rest: string): Promise<Write> {
     const sealed = await this.#sealing.seal(encoder.encode(rest), "rest");
     this.#known = { hash };
     this.#rest = rest;
     return ["INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now()];
   }
 
-  /** The blocks of memory that differ from a pristine instance's, with their numbers, some at a time. Throws `CorruptState`. */
+  /** The blocks of memory that differ from a pristine instance's, with their numbers: see `StateBlocks.pages`. Throws `CorruptState`. */
   pages() {
     return this.#blocks.pages();
   }
@@ -318,7 +321,7 @@ export class StateRows {
     return this.#blocks.areAll(known);
   }
 
-  /** Collects memory that is to replace this one. It takes effect with the writes of `replacing`. */
+  /** Collects memory that replaces the stored memory once the writes of `replacement` are saved. */
   newMemory() {
     let bytes = 0;
     this.#sql.exec("CREATE TABLE imported (nth INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
@@ -331,12 +334,12 @@ export class StateRows {
         const sealed = await this.#sealing.seal(block, `block ${nth}`);
         this.#sql.exec("INSERT OR REPLACE INTO imported VALUES (?, ?)", nth, sealed);
       },
-      /** The writes that replace the memory by what was collected. */
-      replacing: async (hash: string, rest: Rest | undefined): Promise<Write[]> => {
-        const writes = this.cleared();
+      /** Returns the writes that replace the stored memory with the collected blocks. */
+      replacement: async (hash: string, rest: Rest | undefined): Promise<Write[]> => {
+        const writes = this.deletion();
         if (rest === undefined) return writes;
         writes.push(["INSERT INTO blocks SELECT nth, bytes FROM imported"]);
-        writes.push(await this.#restSealed(hash, JSON.stringify(rest)));
+        writes.push(await this.#sealRest(hash, JSON.stringify(rest)));
         return writes;
       },
       drop: () => void this.#sql.exec("DROP TABLE IF EXISTS imported"),

@@ -3,23 +3,23 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import type { Sealing } from "../files/sealing.ts";
 
 /**
- * The beginning of what AES-256-GCM has sealed: then come the salt of its key, the nonce and the ciphertext. What begins
- * with anything else was sealed by the cipher of files, before the platform's was used: it begins with a random nonce.
+ * Prefix of values sealed with AES-256-GCM; the salt of the key, the nonce and the ciphertext follow. A value without this
+ * prefix was sealed by an older version with the cipher of files, and begins with a random nonce.
  */
 const AES_GCM = new TextEncoder().encode("AES-GCM\0");
 const SALT = 16;
 const NONCE = 12;
 const HEAD = AES_GCM.length + SALT + NONCE;
 
-/** Keys that are kept: rows of one state may be of as many objects that have had it. */
-const KEYS = 100;
+/** Derived keys that are cached: each `StateSealing` that wrote rows of a state used a key of its own. */
+const MAX_KEYS = 100;
 
 const encoder = new TextEncoder();
 
 /**
- * Encrypts the memory, variables and endings of a scope by the platform's cipher, which takes a third of the time of one in
- * JavaScript for 600 bytes, and a fortieth for a MiB. Each `StateSealing` has a key of its own, so that it does not matter
- * that random nonces of 12 bytes are too short for more than 2^32 values.
+ * Encrypts the memory, variables and endings of a scope with the platform's cipher. Compared with a cipher in JavaScript, it
+ * takes a third of the time for 600 bytes, and a fortieth for a MiB. Random nonces of 12 bytes are safe for 2^32 values under
+ * one key, so each `StateSealing` derives a key of its own.
  */
 export class StateSealing {
   readonly #key: Uint8Array;
@@ -27,18 +27,18 @@ export class StateSealing {
   #salt: Uint8Array<ArrayBuffer> | undefined;
   readonly #keys = new Map<string, CryptoKey>();
 
-  /** Keys are derived from this one, of 32 bytes; `older` opens what was sealed before. */
+  /** Derives its keys from `key`, of 32 bytes; `older` opens values that an older version sealed. */
   constructor(key: Uint8Array, older: Pick<Sealing, "open">) {
     this.#key = key;
     this.#older = older;
   }
 
-  /** `about` says what the bytes are; they open only where the same is said. */
+  /** Encrypts bytes. `about` names their place, and must be given to `open` too. */
   async seal(bytes: Uint8Array, about: string): Promise<Uint8Array> {
     const salt = (this.#salt ??= crypto.getRandomValues(new Uint8Array(SALT)));
     const iv = crypto.getRandomValues(new Uint8Array(NONCE));
     const key = await this.#keyOf(salt);
-    // No memory here is shared between threads.
+    // The cast is safe: no memory here is shared between threads.
     const plain = bytes as Uint8Array<ArrayBuffer>;
     const sealed = await crypto.subtle.encrypt(cipher(iv, about), key, plain);
     const whole = new Uint8Array(HEAD + sealed.byteLength);
@@ -49,7 +49,7 @@ export class StateSealing {
     return whole;
   }
 
-  /** Throws where these are not bytes that were sealed with the same key about the same. */
+  /** Decrypts bytes. Throws if they were altered, or sealed under another key or `about`. */
   async open(sealed: Uint8Array<ArrayBuffer>, about: string): Promise<Uint8Array> {
     if (!AES_GCM.every((byte, at) => sealed[at] === byte)) return this.#older.open(sealed, about);
     const key = await this.#keyOf(sealed.subarray(AES_GCM.length, HEAD - NONCE));
@@ -68,7 +68,7 @@ export class StateSealing {
       "encrypt",
       "decrypt",
     ]);
-    if (this.#keys.size >= KEYS) this.#keys.clear();
+    if (this.#keys.size >= MAX_KEYS) this.#keys.clear();
     this.#keys.set(name, key);
     return key;
   }

@@ -35,8 +35,8 @@ export type Ending =
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
   /**
-   * Called in the guest's turn; without an instance, it must be called again in a turn. May let the guest pay for that, once
-   * it has attached it.
+   * Provides an instance; called in the guest's turn. If it resolves to undefined, it must be called again in a later turn. May
+   * charge the guest for the work, after attaching the guest to the instance.
    */
   take(program: Program, guest: Guest): Instance | Promise<Instance | undefined>;
   /** Called when the guest is gone; with its ending, if it came to its end by itself. */
@@ -145,8 +145,8 @@ export async function callIn(
 }
 
 /**
- * Lets a guest whose call is over collect its garbage and make free memory zero, for what is left of the call's fuel. False
- * if it does not know how to. If it throws, the instance must not be used any more.
+ * Lets a guest whose call is over collect its garbage and clear its free memory, with the fuel that the call has left. False
+ * if the guest cannot do that. If it throws, the instance must not be used any more.
  */
 export async function collectGarbage(instance: Instance): Promise<boolean> {
   const { guest, exports } = instance;

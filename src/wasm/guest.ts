@@ -5,7 +5,7 @@ import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
-import { keptDetails, type Journal, type LateAnswer, type Question } from "./journal.ts";
+import { keptDetailBytes, type Journal, type LazyAnswer, type Question } from "./journal.ts";
 import { processor } from "./processor.ts";
 import { excerptOf } from "./reading.ts";
 import type { LogLevel, Setup } from "./setup.ts";
@@ -89,7 +89,7 @@ export class Guest extends GuestMemory {
    * `live`, which is recorded before the guest learns of it. `lasts` is how long it is known to take: by the guest's clock,
    * which may be ahead of this machine's, that time passes in any case.
    */
-  async answer<T extends string | LateAnswer = string>(
+  async answer<T extends string | LazyAnswer = string>(
     question: Question,
     live: (ms: number) => Promise<T>,
     lasts = 0,
@@ -184,7 +184,7 @@ export class Guest extends GuestMemory {
     processor.spend(this.setup.caller, fuel);
   }
 
-  /** Pays for work that the host does for it, and serves others first where that is due. Throws what `pay` and `turn` throw. */
+  /** Pays for work of the host, then waits while other guests have priority. Throws as `pay` and `turn`. */
   async work(fuel: number): Promise<void> {
     this.pay(fuel);
     this.count();
@@ -208,7 +208,7 @@ export class Guest extends GuestMemory {
     });
   }
 
-  /** Takes room for bytes that come in while the guest waits. Where there is none, resolves when there is some. */
+  /** Reserves memory for bytes that arrive while the guest waits; undefined if there is room now, else resolves when there is. */
   grow(bytes: number, signal: AbortSignal): Promise<void> | undefined {
     return this.#reservation?.grow(bytes) === false ? this.#growLater(bytes, signal) : undefined;
   }
@@ -229,10 +229,10 @@ export class Guest extends GuestMemory {
   }
 
   /** An answer, which the journal keeps until the call ends. */
-  #held<T extends string | LateAnswer>(answer: T, question: Question): T {
+  #held<T extends string | LazyAnswer>(answer: T, question: Question): T {
     const { what, words = "" } = question;
     const bytes = typeof answer === "string" ? stringBytes(answer) : answer.textBytes;
-    const more = what.length + words.length + keptDetails(question) + limits.entryBytes;
+    const more = what.length + words.length + keptDetailBytes(question) + limits.entryBytes;
     this.budget.hold(bytes + more);
     return answer;
   }
@@ -260,18 +260,18 @@ export class Guest extends GuestMemory {
     const signal = waits.begin(mostMs);
     const began = Date.now();
     try {
-      return await waits.endOf(work(signal));
+      return await waits.settle(work(signal));
     } catch (error) {
       if (gone.aborted) throw clientHasLeft(gone);
       const isOver = leftMs < atMostMs || !(error instanceof GuestError);
       throw waits.isLate && isOver ? waitedTooLong() : error;
     } finally {
-      waits.over();
+      waits.finish();
       this.budget.addWait(Date.now() - began, mostMs);
     }
   }
 
-  /** Frees what the call has kept. To be called when it is over. */
+  /** Releases what the call holds. Must be called when it is over. */
   end(): void {
     this.#waits?.end();
     this.journal.release();

@@ -5,7 +5,7 @@ import { accountOf, connectAccount } from "./account.ts";
 import { stringBytes } from "../core/text.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { requestForGuest, type GuestResponse } from "./http.ts";
-import type { LateAnswer } from "./journal.ts";
+import type { LazyAnswer } from "./journal.ts";
 
 /** Sends the request in these blocks for the host function `who`; gives a block with the response's body. */
 export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
@@ -14,7 +14,7 @@ export async function httpRequest(guest: Guest, who: string, head: bigint, body:
   const response = await recordedRequest(guest, json, bytes);
   guest.http = { status: response.status, headers: response.headersJson };
   const block = guest.put(response.body);
-  response.given();
+  response.releaseBody();
   return block;
 }
 
@@ -55,7 +55,7 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<R
   }
   const { url: address, method } = head;
   const url = typeof address === "string" ? URL.parse(address) : null;
-  // Method and host: a path or a query may hold a secret.
+  // Method and host only: a path or a query may hold a secret.
   const line = `${typeof method === "string" ? method.toUpperCase() : "GET"} ${url?.host ?? ""}`;
   const question = {
     what: guest.hide(`http ${line}`),
@@ -73,14 +73,14 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<R
   return typeof recorded === "string" ? responseIn(recorded) : recorded;
 }
 
-/** A response as its guest gets it, and as the journal has it. */
-class RecordedResponse implements LateAnswer {
+/** A response for the guest, whose text for the journal is written when first read. */
+class RecordedResponse implements LazyAnswer {
   readonly status: number;
   /** Its headers by lower-case name, as JSON. */
   readonly headersJson: string;
   readonly body: Uint8Array<ArrayBuffer>;
   #text: string | undefined;
-  #isGiven = false;
+  #isDelivered = false;
 
   constructor({ status, headers, body }: GuestResponse, text?: string) {
     this.status = status;
@@ -101,13 +101,13 @@ class RecordedResponse implements LateAnswer {
 
   get text(): string {
     this.#text ??= responseText(this.#head, this.body);
-    if (this.#isGiven) this.release();
+    if (this.#isDelivered) this.release();
     return this.#text;
   }
 
-  /** To be called when the guest has a copy of the body, which is then kept only until the text is written. */
-  given(): void {
-    this.#isGiven = true;
+  /** Called when the guest has a copy of the body, which is then kept only until the text has been written. */
+  releaseBody(): void {
+    this.#isDelivered = true;
     if (this.#text !== undefined) this.release();
   }
 

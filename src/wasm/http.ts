@@ -36,7 +36,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Methods that make a tunnel, or show what proxies have added to the request. */
 const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Other methods may not be sent twice. */
+/** The classes of methods; a request with any other method must not be sent twice. */
 const CLASSES = new Map<string, MethodClass>([
   ["GET", "safe"],
   ["HEAD", "safe"],
@@ -64,7 +64,7 @@ interface Outgoing {
 
 /**
  * Does what a guest's `http_request` asks for: `{url, method?, headers?}`, as the reference runtime
- * reads it; `url` is the parsed one, or null if it is none. Only hosts that the manifest allows are reached, redirects included.
+ * reads it; `url` is its parsed URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included.
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
  */
@@ -122,7 +122,7 @@ async function exchange(
 }
 
 function headersOf(value: unknown): Record<string, string> {
-  // A name may be `__proto__`.
+  // Without a prototype, as a header's name may be `__proto__`.
   const headers: Record<string, string> = Object.assign(Object.create(null), DEFAULT_HEADERS);
   if (!isObject(value)) return headers;
   let length = 0;
@@ -152,7 +152,7 @@ function headersOf(value: unknown): Record<string, string> {
   return headers;
 }
 
-/** The URL at this address, if it is one and the guest may reach it. */
+/** Returns the URL of this address. Throws if it is invalid, or if the guest may not reach it. */
 function allowed(guest: Guest, address: string, url: URL | null): URL {
   if (address.length > limits.urlCharacters) {
     throw new GuestError(
@@ -194,7 +194,7 @@ async function send(
   if (!CLASSES.has(request.method)) demandValid(url, request.method);
   try {
     if (trace === undefined) return await world.fetch(url, init);
-    // What the request is redirected to has another place in the trace.
+    // A redirected request gets trace headers of its own.
     const headers = new Headers(request.headers);
     addTrace(headers, trace);
     return await inHttpSpan(trace, { url, ...init, headers }, () =>
@@ -205,7 +205,7 @@ async function send(
   }
 }
 
-/** Throws for a method that the platform does not send. */
+/** Throws if the platform cannot send a request with this method. */
 function demandValid(url: URL, method: string): void {
   try {
     void new Request(url, { method });
@@ -231,14 +231,14 @@ async function read(
   }
 }
 
-/** Bytes that are read at once: of a body of unknown length, of any body first, and then. */
+/** Bytes of one read: the first of a body of unknown length, the largest first one, and the largest later one. */
 const USUAL_PIECE = 16 * 1024;
 const FIRST_PIECE = 64 * 1024;
 const LARGE_PIECE = 1024 * 1024;
 
 /**
- * The bytes of a response's body, whatever length it `announced`: a compressed one has another length. Read in few large
- * pieces, as each costs a turn of the event loop; `grow` takes room for so many bytes.
+ * The bytes of a response's body. Its length may differ from the one `announced`, as that of a compressed body does. Reads few
+ * large pieces, as each costs a turn of the event loop; `grow` reserves memory for the bytes of a piece.
  */
 async function bodyOf(
   body: ReadableStream<Uint8Array> | null,
@@ -263,7 +263,7 @@ async function bodyOf(
     return joined(chunks, length);
   }
   try {
-    // One byte more than announced, so that the end is seen at once.
+    // One byte more than announced, so that one read also sees the end.
     let size = Math.min(announced >= 0 ? announced + 1 : USUAL_PIECE, FIRST_PIECE);
     for (;;) {
       const room = grow(size);
@@ -296,7 +296,7 @@ interface PieceReader {
   cancel(): Promise<void>;
 }
 
-/** A reader that fills buffers; only workerd has it, and not for streams that JavaScript feeds. */
+/** A reader that fills buffers. Only workerd has it, and not for streams that JavaScript feeds. */
 function pieceReader(body: ReadableStream<Uint8Array>): PieceReader | undefined {
   if (!FILLS) return undefined;
   try {
@@ -307,7 +307,7 @@ function pieceReader(body: ReadableStream<Uint8Array>): PieceReader | undefined 
   }
 }
 
-/** The chunks as one. Those that fill their buffers are used up. */
+/** The chunks as one. Takes over or releases the buffers of chunks that fill them. */
 function joined(
   chunks: readonly Uint8Array<ArrayBuffer>[],
   length: number,

@@ -118,7 +118,7 @@ export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
   };
 }
 
-/** To copy so many bytes more takes less time than to begin another range. */
+/** Ranges with at most this many bytes between them are copied as one: that is faster than beginning another range. */
 const NEAR = 2 * MARKED;
 
 /** Puts an instance back into the state of an image, to the byte. Its memories may be larger. Returns how many bytes were written. */
@@ -194,7 +194,7 @@ export function usedBlocks({ exports }: { exports: WebAssembly.Exports }): Uint8
   return used;
 }
 
-/** How an instance is now. */
+/** The current image of an instance. */
 export function imageOf(exports: WebAssembly.Exports): Image {
   return {
     pages: sizeOf(exports) / PAGE,

@@ -35,26 +35,26 @@ export interface Details {
 }
 
 /** An answer whose text is written when it is first read: most runs are neither stored nor repeated. */
-export interface LateAnswer {
-  /** Bytes of V8's heap that its text takes. */
+export interface LazyAnswer {
+  /** Bytes that the text takes in V8's heap. */
   readonly textBytes: number;
   readonly text: string;
-  /** Frees what the text would be written from. To be called when the call is over. */
+  /** Releases the source of the text. Must be called when the call is over. */
   release(): void;
 }
 
-/** Details of at most so many characters and bytes are kept until the call ends, so that their digest need not be made. */
-const KEPT_DETAILS = 2048;
+/** Details up to this size, in characters and bytes, are kept until the call ends, so that most are never hashed. */
+const MAX_KEPT_DETAILS = 2048;
 
-/** Bytes of memory for a question's details, where those are kept with the answer. */
-export const keptDetails = ({ details }: Question): number => {
+/** Bytes of memory for a question's details; 0 if they are too large to be kept. */
+export const keptDetailBytes = ({ details }: Question): number => {
   const size =
     typeof details === "string" ? details.length : details.head.length + details.body.length;
-  return size <= KEPT_DETAILS ? 2 * size : 0;
+  return size <= MAX_KEPT_DETAILS ? 2 * size : 0;
 };
 
-/** A question that is being answered. Its digest is made when it is first read, or at once where its details are large. */
-class Asked {
+/** A question as the journal keeps it. Its digest is computed when first read, or at once if its details are large. */
+class KeptQuestion {
   readonly what: string;
   readonly #words: string | undefined;
   #details: Question["details"] | undefined;
@@ -64,8 +64,8 @@ class Asked {
     const { what, details, words } = question;
     this.what = what;
     this.#words = words;
-    if (keptDetails(question) === 0) this.#digest = digestOf(details);
-    // The body may be a view of the guest's memory, which changes when the guest goes on.
+    if (keptDetailBytes(question) === 0) this.#digest = digestOf(details);
+    // The body may be a view of the guest's memory, which changes when the guest continues.
     else
       this.#details =
         typeof details === "string" ? details : { ...details, body: details.body.slice() };
@@ -85,24 +85,24 @@ class Asked {
   }
 }
 
-/** An entry of this run. */
+/** An entry that this run has added. */
 class LiveEntry {
-  readonly #asked: Asked;
-  readonly #answer: string | LateAnswer;
+  readonly #question: KeptQuestion;
+  readonly #answer: string | LazyAnswer;
   readonly at: number;
 
-  constructor(asked: Asked, answer: string | LateAnswer, at: number) {
-    this.#asked = asked;
+  constructor(question: KeptQuestion, answer: string | LazyAnswer, at: number) {
+    this.#question = question;
     this.#answer = answer;
     this.at = at;
   }
 
   get what(): string {
-    return this.#asked.what;
+    return this.#question.what;
   }
 
   get digest(): string {
-    return this.#asked.digest;
+    return this.#question.digest;
   }
 
   get answer(): string {
@@ -110,7 +110,7 @@ class LiveEntry {
   }
 
   get plain(): JournalEntry {
-    return { ...this.#asked.plain, answer: this.answer, at: this.at };
+    return { ...this.#question.plain, answer: this.answer, at: this.at };
   }
 
   release(): void {
@@ -142,7 +142,7 @@ export class Journal {
   #at = 0;
   #kept: number;
   #notices = 0;
-  #pending: Asked | undefined;
+  #pending: KeptQuestion | undefined;
   /** How much of the time that the pending question lasts has passed in earlier runs, in ms. */
   #passed = 0;
   /** The question that the record ends at. */
@@ -221,7 +221,7 @@ export class Journal {
           `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
         );
       }
-      this.#pending = new Asked(question);
+      this.#pending = new KeptQuestion(question);
       return undefined;
     }
     if (entry.what !== what || entry.digest !== digestOf(details))
@@ -252,7 +252,7 @@ export class Journal {
    * Records a live answer, which came at `earliest` or later (Unix ms). The guest may learn of it once it is kept, if it
    * cost anything to get.
    */
-  add(answer: string | LateAnswer, earliest = this.now): void {
+  add(answer: string | LazyAnswer, earliest = this.now): void {
     if (this.#pending === undefined)
       throw new Error("add() was called without a pending question: call take() first");
     const at = Math.max(earliest, this.#earliest, this.now, this.#world.now());
@@ -285,7 +285,7 @@ export class Journal {
     return bytesToHex(seed) + forkOf(this.#seed());
   }
 
-  /** True if what is added must be kept before the guest goes on. */
+  /** True if a new entry must be stored before the guest continues. */
   get hasKeeper(): boolean {
     return this.#keeper !== undefined;
   }
@@ -331,7 +331,7 @@ export class Journal {
     return { head, entries: this.#entries.map(plainOf), notices, ...pending, ...intents };
   }
 
-  /** Frees what answers would be written from. To be called when the call is over. */
+  /** Releases the sources of answers' texts. Must be called when the call is over. */
   release(): void {
     for (const entry of this.#entries) if (entry instanceof LiveEntry) entry.release();
   }

@@ -41,7 +41,7 @@ export interface Instance {
   patched?: Patched | undefined;
   /** Looked up when it is first put back. */
   body?: InstanceViews;
-  /** Its exports as functions that may be suspended, each made when it is first called. */
+  /** Its exports as functions that may be suspended; each wrapper is made on its first call. */
   promising?: Map<string, () => Promise<number | undefined>>;
 }
 
@@ -125,7 +125,7 @@ export function instantiate(code: Code, guest: Guest): Instance {
   return instance;
 }
 
-/** Runs a function that the instance exports; returns its code, which comes later only from an instance that suspends. */
+/** Runs an exported function. Returns its exit code, as a promise only if the instance can be suspended. */
 export function runExport(instance: Instance, name: string): number | Promise<number> {
   const { suspends, exports, guest } = instance;
   const call = exports[name] as () => number | undefined;

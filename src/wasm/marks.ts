@@ -38,8 +38,8 @@ export interface Range {
 }
 
 /**
- * The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins with a mark.
- * Those with no more than `gap` bytes between them are one.
+ * The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins at a mark.
+ * Ranges with at most `gap` bytes between them are joined.
  */
 export function takeWritten(all: Uint8Array, length: number, gap = 0): Range[] {
   const marks = all.subarray(0, length / MARKED);

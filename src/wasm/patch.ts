@@ -93,7 +93,7 @@ export function applyPatch(instance: Instance, patch: ArrayBuffer): void {
   }
 }
 
-/** Gives a memory back what it had `before`, in order, where the patch has something else. */
+/** Restores the contents that a memory had `before` the patch (sorted runs), wherever the patch changed them. */
 export function undoPatch(memory: Uint8Array, before: Image["runs"], patch: ArrayBuffer): void {
   const { runs } = decoded(patch);
   const words = wordsOf(memory);
@@ -108,7 +108,7 @@ export function undoPatch(memory: Uint8Array, before: Image["runs"], patch: Arra
         begin = before[nth]!.at >> 2;
         old = wordsOf(before[nth++]!.bytes);
       }
-      // Loops of single words are faster than filling and copying a few.
+      // For a few words, loops are faster than `fill` and `set`.
       const stop = begin + old.length;
       if (to < begin) for (const until = Math.min(begin, end); to < until; to++) words[to] = 0;
       else if (to >= stop) for (; to < end; to++) words[to] = 0;

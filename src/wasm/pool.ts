@@ -84,8 +84,8 @@ const keyOf = ({ module, base, patch }: Program) =>
   base === undefined ? (patch ?? module) : module;
 
 /**
- * An instance in its pristine state for this guest: an idle or a new one; not the spare one if it `isKept` afterwards. For the
- * first call of a program only a promise: it must be asked for again when that has resolved.
+ * A pristine instance for this guest: an idle or a new one, but not the spare one if the instance `isKept` after the call. For
+ * the first call of a program, returns a promise: call again when it has resolved.
  */
 export function borrow(
   program: Program,
@@ -178,7 +178,7 @@ export function giveBack(program: Program, instance: Instance): void {
   addIdle(pool, instance);
 }
 
-/** True if an instance can be put back, and that costs less than a new one. */
+/** True if an instance can be restored, and restoring it costs less than a new instance. */
 function isRestored(program: Program, { idle }: Pool, instance: Instance): boolean {
   if (program.restorable !== true || idle.length >= limits.idleInstances) return false;
   const bytes = bytesOf(instance);
@@ -186,7 +186,7 @@ function isRestored(program: Program, { idle }: Pool, instance: Instance): boole
   return isMarked || bytes <= RESTORED_BYTES;
 }
 
-/** Adds an instance in its pristine state to those that wait for a call. */
+/** Adds a pristine instance to the idle instances. */
 function addIdle(pool: Pool, instance: Instance): void {
   const bytes = bytesOf(instance);
   instance.guest = undefined;
@@ -264,7 +264,7 @@ function poolOf(program: Program, instance: Instance): Pool {
   const { exports } = instance;
   const shared = base ?? patch;
   if (isBornStarted(program) && shared !== undefined) applyPatch(instance, shared);
-  // Another call may have found it out meanwhile.
+  // Another call may have made the pool meanwhile.
   const known = pools.get(keyOf(program));
   const pool: Pool = known ?? { pristine: imageOf(exports), idle: [], worth: 0 };
   pools.set(keyOf(program), pool);

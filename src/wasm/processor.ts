@@ -4,8 +4,8 @@ import { networkSiteOf } from "../core/callers.ts";
 const SHARE = 50_000_000;
 /** Fuel by which those who have used more are let come nearer each time that all who wait have looked: about a millisecond's. */
 const LOOK = 1_000_000;
-/** Turns of the event loop after much fuel: a request needs some from its arrival to its guest, and its answer to be sent. */
-const MOST_TURNS = 4;
+/** Maximum turns of the event loop after a guest used much fuel: a request needs several to reach its guest and to send its answer. */
+const MAX_TURNS = 4;
 /** Callers whose fuel is known; beyond them all of it is forgotten. */
 const CALLERS = 10_000;
 
@@ -69,7 +69,7 @@ export class Processor {
 
   /** Each looks for itself when the event loop was idle: no request or object may settle what another waits for. */
   async #wait(me: Waiting): Promise<void> {
-    const turns = Math.min(MOST_TURNS, Math.ceil(this.#fuel / SHARE));
+    const turns = Math.min(MAX_TURNS, Math.ceil(this.#fuel / SHARE));
     for (let nth = 1; ; nth++) {
       this.#waiting.add(me);
       // Others may wait again and again, and use little.

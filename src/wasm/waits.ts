@@ -1,16 +1,16 @@
-/** The waits of one call, one after another: they share a timer and a signal, which cost more than most waits. */
+/** The successive waits of one call. They share a timer and a signal, because these cost more than most waits. */
 export class Waits {
   readonly #gone: AbortSignal;
   readonly #leave = (): void => this.#stop(this.#gone.reason);
-  /** Aborts when the client leaves, or the present wait is late. */
+  /** Aborts when the client leaves, or the current wait is late. */
   #stopped = new AbortController();
-  /** Of the present wait. */
+  /** Rejects the current wait; undefined between waits. */
   #reject: ((reason: unknown) => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the timer was set (Unix ms), and for how many ms. */
+  /** When the timer was set, in Unix ms, and its duration in ms. */
   #setAt = 0;
   #setMs = 0;
-  /** How long the present wait may still last when the timer goes off, which an earlier wait may have set, in ms. */
+  /** Time left to the current wait when the timer fires, in ms: an earlier wait may have set the timer. */
   #leftMs = 0;
   #isLate = false;
 
@@ -20,18 +20,18 @@ export class Waits {
     gone.addEventListener("abort", this.#leave, { once: true });
   }
 
-  /** True if the newest wait has lasted for too long. */
+  /** True if the latest wait took too long. */
   get isLate(): boolean {
     return this.#isLate;
   }
 
-  /** Begins a wait of at most `mostMs`. Gives the signal that aborts then, and when the client leaves. */
+  /** Begins a wait of at most `mostMs`. Returns a signal that aborts after that time, or when the client leaves. */
   begin(mostMs: number): AbortSignal {
     if (this.#isLate) this.#stopped = new AbortController();
     this.#isLate = false;
     const sinceMs = Date.now() - this.#setAt;
     const leftMs = sinceMs + mostMs - this.#setMs;
-    // The clock may have been set since.
+    // The clock may have been changed since the timer was set.
     const isSound = this.#timer !== undefined && sinceMs >= 0 && sinceMs <= this.#setMs;
     if (isSound && leftMs >= 0) this.#leftMs = leftMs;
     else this.#setTimer(mostMs);
@@ -39,22 +39,23 @@ export class Waits {
   }
 
   /**
-   * Settles as the wait's work, or rejects at once when the client leaves. A request whose client has left ends with the
-   * listeners of its signal: no fetch of it settles any more. A guest that waited for one would be abandoned, with its memory.
+   * Settles as the wait's work does, or rejects at once when the client leaves. Once the listeners of its signal have run,
+   * workerd stops a request whose client has left, and its fetches never settle: a guest that waited for one would never end,
+   * and its memory would never be released.
    */
-  endOf<T>(work: Promise<T>): Promise<T> {
+  settle<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       work.then(resolve, reject);
     });
   }
 
-  /** To be called at the end of each wait. */
-  over(): void {
+  /** Must be called at the end of each wait. */
+  finish(): void {
     this.#reject = undefined;
   }
 
-  /** To be called when the call is over. */
+  /** Releases timer and listener. Must be called when the call is over. */
   end(): void {
     clearTimeout(this.#timer);
     this.#gone.removeEventListener("abort", this.#leave);

@@ -46,7 +46,7 @@ export function withFiles(
   return Object.fromEntries(Object.entries(functions).map(withFilesOf));
 }
 
-/** The fuel that work on files costs. */
+/** Fuel that this work on files costs. */
 export const fuelOfWork = ({ steps, lookUps, bytes }: Work): number =>
   steps * limits.fileStepFuel + lookUps * limits.lookUpFuel + bytes * limits.byteFuel;
 

@@ -11,14 +11,14 @@ export interface World {
   /** Fills `bytes` with cryptographic random numbers. */
   random(bytes: Uint8Array<ArrayBuffer>): void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** As the platform's `fetch`; a `Request` costs more than a URL. */
+  /** The platform's `fetch`. A URL costs less than a `Request`. */
   fetch(input: Request | URL, init?: GuestRequest): Promise<Response>;
 }
 
 /** An HTTP request of a guest, without its URL. */
 export interface GuestRequest {
   method: string;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   headers: Record<string, string> | Headers;
   body?: Uint8Array<ArrayBuffer>;
   redirect: "manual";

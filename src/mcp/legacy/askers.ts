@@ -54,8 +54,8 @@ const OPEN_FIRST =
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
- * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that waits
- * already goes on from there (`from`).
+ * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that is
+ * already suspended continues from there (`from`).
  */
 export function runToEnd(
   entry: Entry,

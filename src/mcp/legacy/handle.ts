@@ -3,7 +3,7 @@ import { Replies } from "./open-post.ts";
 import { whileGranted } from "../wire/subscription.ts";
 import type { Sessions } from "./sessions.ts";
 import { TicketSession, type NamedSession } from "./ticket-session.ts";
-import { answerTicket, wasSilent } from "./ticket-calls.ts";
+import { answerTicket, recordSilence } from "./ticket-calls.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { asStream, eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { limits } from "../../core/limits.ts";
@@ -34,7 +34,7 @@ import { olderResult, olderError, olderNotice } from "./shapes.ts";
 interface LegacyPost {
   body: unknown;
   incoming: readonly Incoming[];
-  /** The session that it names. */
+  /** The session that the request names. */
   session: NamedSession | undefined;
 }
 
@@ -89,7 +89,7 @@ export async function handleLegacy(
   return answering.response(replyToAll());
 }
 
-/** Answers a POST to a session: in the Worker where that needs nothing of the session's object, else there. */
+/** Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the object. */
 async function postToSession(
   { body, incoming: [message], session }: LegacyPost & { session: NamedSession },
   exchange: Exchange,
@@ -109,7 +109,7 @@ async function postToSession(
     throw afterSending({ hasSent: messages.some(runsServlet) }, error);
   });
   const isStream = response instanceof Response;
-  if (hasTicket && message.kind === "request" && !isStream) wasSilent(message);
+  if (hasTicket && message.kind === "request" && !isStream) recordSilence(message);
   return responseOf(known(response));
 }
 
@@ -137,7 +137,7 @@ const ownerIn = ({ name, profile }: Principal): SessionOwner => ({
 
 const SESSION_HEADER = "mcp-session-id";
 
-/** The session that a request names, if any; an initialize begins another. Throws `no_session`. */
+/** The session that a request names; undefined if it names none, or if the body begins a new session. Throws `no_session`. */
 export async function sessionOf(
   { headers, sessions, principal, leaving }: Exchange,
   body?: unknown,

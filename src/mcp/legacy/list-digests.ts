@@ -20,7 +20,7 @@ export function listDigests(
       manifest,
       lists ? pick(lists) : hash,
     ]);
-    // A session's id has them.
+    // Short, because a session's id contains them.
     return hexDigestNow(JSON.stringify(profile ? [all, profile] : all)).slice(0, 16);
   };
   return {

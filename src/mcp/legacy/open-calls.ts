@@ -25,7 +25,7 @@ export class OpenCalls {
   /** Calls whose reply is not stored yet: their streams go on. */
   readonly #ending = new Set<Call>();
   readonly asks: SessionAsks;
-  /** Ids of requests that were cancelled before their calls arrived from the Worker. */
+  /** Ids of requests that were cancelled while they had no open call here. */
   readonly #cancelled = new Set<RequestId>();
   #last = 0;
 
@@ -75,15 +75,15 @@ export class OpenCalls {
   async cancel(request: unknown): Promise<void> {
     const cancelled = this.all.filter((call) => call.request !== null && call.request === request);
     for (const call of cancelled) await this.stop(call);
-    // It may be on its way from the Worker.
+    // The call may be on its way from the Worker.
     if (cancelled.length > 0 || !isId(request)) return;
     this.#cancelled.add(request);
     if (this.#cancelled.size > limits.sessionCalls)
       this.#cancelled.delete([...this.#cancelled][0]!);
   }
 
-  /** True, once, for a request that was cancelled before its call was open here. */
-  wasCancelled(request: RequestId): boolean {
+  /** True if this request was cancelled before its call was opened here. Forgets that cancellation. */
+  takeCancellation(request: RequestId): boolean {
     return this.#cancelled.delete(request);
   }
 

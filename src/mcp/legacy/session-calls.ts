@@ -32,7 +32,7 @@ import type { Suspended } from "../../core/suspension.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import type { Keeper } from "../../core/record.ts";
 
-/** A call's `_meta`, and its suspension in the Worker. */
+/** A call's `_meta`, and its suspension if it began in the Worker. */
 interface About {
   meta: Json;
   waiting?: Suspended | undefined;
@@ -83,7 +83,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     await Promise.all(tasks.map((task) => this.#parts.tasks().get(task))).catch(report);
   }
 
-  /** Answers a request, now or when its call has ended; goes on from where it has come in the Worker. Never throws. */
+  /** Answers a request, now or when its call has ended; continues a call that began in the Worker. Never throws. */
   async answer(request: RpcRequest, post: OpenPost, begun?: BegunCall): Promise<void> {
     const { id, method, params } = request;
     const meta = isObject(params["_meta"]) ? params["_meta"] : {};
@@ -97,7 +97,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     });
     const { version } = this.#parts.store.row;
     if (begun?.hasSent) call.hasSent = true;
-    if (begun !== undefined && this.#open.wasCancelled(id)) return this.#open.stop(call);
+    if (begun !== undefined && this.#open.takeCancellation(id)) return this.#open.stop(call);
     const run = async () => {
       begun?.notices.forEach((notice, nth) => this.#open.tell(call, nth + 1, notice));
       if (begun && "reply" in begun) return begun.reply;
@@ -218,8 +218,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
-    // A question that is already known is asked from here. Any other run is repeated, with all of its budget: what the Worker's
-    // run has used counts for its caller alone.
+    // A call that stopped at a question asks it from here. Any other call is replayed with a full budget: what its run in the
+    // Worker has used counts for its caller only.
     const asked = before?.reason.kind === "input" ? before : undefined;
     const recorded = asked === undefined ? before?.recorded : undefined;
     const context: CallContext = {

@@ -1,18 +1,18 @@
 import { firstRow, hasTable } from "../../storage/tables.ts";
 
-/** Facts about a session with a ticket, which isolates share. */
+/** State of a session with a ticket. */
 export interface SessionFacts {
   hasEnded: boolean;
-  /** True once it has an object of its own. */
+  /** True once the session has a Durable Object of its own. */
   hasObject: boolean;
 }
 
-/** Facts by session: the id of the object that it has, or would have. */
+/** Facts by the `object` of the session's ticket. */
 export type KnownSessions = Readonly<Record<string, Partial<SessionFacts>>>;
 
 /**
- * The record of the sessions with tickets of one hour that have ended or have an object. It stands in an object that isolates
- * share, and is deleted when the tickets have expired.
+ * The record of sessions, of those whose tickets are from one hour, that have ended or have an object. Isolates share it
+ * through a Durable Object, which is deleted when these tickets have expired.
  */
 export class SessionEnds {
   readonly #sql: SqlStorage;
@@ -24,12 +24,12 @@ export class SessionEnds {
     );
   }
 
-  /** True for storage that has such a record. */
+  /** True if this storage contains a record of sessions. */
   static isIn(sql: SqlStorage): boolean {
     return hasTable(sql, "carried");
   }
 
-  /** Adds what an isolate has learned, and returns what is known of these sessions. */
+  /** Merges the facts that an isolate knows into the record, and returns those recorded for these sessions. */
   exchange(learned: KnownSessions): KnownSessions {
     const add =
       "INSERT INTO carried VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET ended = MAX(ended, excluded.ended), object = MAX(object, excluded.object)";

@@ -115,7 +115,7 @@ export async function taskCallOf(
   };
 }
 
-/** Throws `too_many` if a session has too many calls: running ones, or those that wait in tasks too. */
+/** Throws `too_many` if a session has too many running calls, or too many calls including those that wait in tasks. */
 export function demandRoom(running: number, all = running): void {
   const { sessionCalls, sessionTasks } = limits;
   if (running <= sessionCalls && all <= sessionTasks) return;

@@ -15,19 +15,19 @@ export interface Post {
   trace?: Trace | undefined;
   /** As in `Exchange`. */
   pages?: string | undefined;
-  /** How far its only message, a request, has come in the Worker. */
+  /** The state of its only message, a request, if the Worker has begun the call. */
   begun?: BegunCall | undefined;
 }
 
-/** A call that began in the Worker and goes on in the session's object. */
+/** A call that began in the Worker and continues in the session's object. */
 export type BegunCall = {
   /** As in `UnrecordedCall`. */
   hasSent: boolean;
-  /** Its notifications, none of which was sent; empty if its run is repeated, which says them again. */
+  /** Its notifications, none of which has been sent; empty if its run is repeated, which sends them. */
   notices: readonly Notification[];
 } & (
   | { waiting: Suspended }
-  /** It has ended: its response as JSON text. */
+  /** The call has ended: its response as JSON text. */
   | { reply: string }
 );
 
@@ -37,7 +37,7 @@ export type SessionOwner = Pick<Principal, "name" | "profile">;
 /** A client as `initialize` describes it, with the negotiated revision. */
 export type Introduced = ClientDescription & { protocolVersion: string };
 
-/** A session that begins. */
+/** A new session. */
 export interface NewSession {
   principal: SessionOwner & Pick<Principal, "address">;
   client: Introduced;

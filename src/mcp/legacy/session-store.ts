@@ -47,7 +47,7 @@ export class SessionStore {
     this.#storedUse = this.#row?.used ?? 0;
   }
 
-  /** `hub` is the name of its principal's hub. */
+  /** Creates the session. `hub` is the name of its principal's hub. */
   async create(
     { principal: { name, address, profile }, client, lists }: NewSession,
     { hub, isReady }: { hub: string; isReady: boolean },

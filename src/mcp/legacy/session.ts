@@ -25,8 +25,8 @@ import { OpenPost } from "./open-post.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 
-/** The initial state of a ticket's session, and whether its client has initialized. */
-type Birth = NewSession & { isReady: boolean };
+/** The state with which the object of a session with a ticket is created. */
+type InitialState = NewSession & { isReady: boolean };
 
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
@@ -41,10 +41,10 @@ export class Session extends DurableObject<Env> {
   readonly #hub: () => DurableObjectStub<Hub>;
   /** Settles when the console has received the last update. */
   #told = Promise.resolve();
-  #making: Promise<void> | undefined;
-  /** True once it has ended: a late request must not make it anew. */
+  #creating: Promise<void> | undefined;
+  /** True once the session has ended: a late request must not create it again. */
   #hasEnded = false;
-  /** The record of ended sessions, in an object that holds one. */
+  /** Only in an object that holds the record of other sessions. */
   #ends: SessionEnds | undefined;
 
   constructor(state: DurableObjectState, env: Env, server: SealingServer) {
@@ -95,16 +95,19 @@ export class Session extends DurableObject<Env> {
     );
   }
 
-  /** Makes the session of a ticket, unless it is there. Returns the refusal where its caller may store no more, or the response of a call that has ended. */
-  async #make(
-    { isReady, ...begun }: Birth,
+  /**
+   * Creates the session of a ticket unless it exists. If its caller may store no more, returns an error reply, or the response
+   * of a call that has ended.
+   */
+  async #createOnce(
+    { isReady, ...begun }: InitialState,
     { messages = [], begun: call }: Partial<Pick<Post, "messages" | "begun">> = {},
   ): Promise<Reply | undefined> {
     if (this.#hasEnded) return undefined;
     try {
       if (!this.#store.exists) {
-        this.#making ??= this.#begin(begun, isReady).finally(() => (this.#making = undefined));
-        await this.#making;
+        this.#creating ??= this.#begin(begun, isReady).finally(() => (this.#creating = undefined));
+        await this.#creating;
       }
     } catch (error) {
       // The call has ended: its result is returned even if its notifications cannot be sent.
@@ -123,7 +126,7 @@ export class Session extends DurableObject<Env> {
     this.ctx.waitUntil(this.#protocol.announceLists(lists).catch(report));
   }
 
-  /** Takes what an isolate has learned of sessions with tickets, and returns what is known of them: see `SessionEnds`. */
+  /** As `SessionEnds.exchange`; the record is deleted at `until` (Unix ms). */
   async exchange(learned: KnownSessions, until: number): Promise<KnownSessions> {
     this.#ends ??= new SessionEnds(this.ctx.storage.sql);
     const known = this.#ends.exchange(learned);
@@ -144,9 +147,9 @@ export class Session extends DurableObject<Env> {
     this.ctx.waitUntil(this.#told);
   }
 
-  /** With a `birth`, the session is made where it is not there. */
-  async post(owner: SessionOwner, post: Post, birth?: Birth) {
-    const refused = birth && (await this.#make(birth, post));
+  /** Answers a POST. With `initial`, the session is created if it does not exist. */
+  async post(owner: SessionOwner, post: Post, initial?: InitialState) {
+    const refused = initial && (await this.#createOnce(initial, post));
     if (refused !== undefined) return refused;
     if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(post.scopes);
@@ -159,8 +162,8 @@ export class Session extends DurableObject<Env> {
     }
   }
 
-  /** Hears that the Worker answers its client, whose request has these scopes. */
-  async heard(owner: SessionOwner, scopes?: readonly string[]): Promise<void> {
+  /** Records that the Worker answers its client, whose request has these scopes. */
+  async recordUse(owner: SessionOwner, scopes?: readonly string[]): Promise<void> {
     if (!(await this.#isThereFor(owner))) return;
     this.#store.touch();
     await this.#store.sees(scopes);
@@ -171,9 +174,9 @@ export class Session extends DurableObject<Env> {
     owner: SessionOwner,
     lastEventId?: string,
     scopes?: readonly string[],
-    birth?: Birth,
+    initial?: InitialState,
   ) {
-    const refused = birth && (await this.#make(birth));
+    const refused = initial && (await this.#createOnce(initial));
     if (refused !== undefined) return refused;
     if (!(await this.#isThereFor(owner))) return undefined;
     await this.#store.sees(scopes);

@@ -23,44 +23,44 @@ interface SessionDependencies {
 
 /** The first character of a session id that is a ticket: ids of objects are hexadecimal. */
 const TICKET_MARK = "~";
-/** The purpose that a sealed ticket is bound to. */
-const PLACE = "session";
+/** Purpose that tickets are sealed for. */
+const TICKET_PURPOSE = "session";
 /** Characters of the longest ticket: servers and proxies accept some 8 KB of headers. */
-const TICKET_CHARACTERS = 2048;
-/** Sessions with tickets that an isolate remembers: some 2 KB each. */
-const REMEMBERED = 1000;
-/** How old knowledge of a session may be before its record is read again: ended sessions are unknown everywhere soon. */
-const KNOWN_MS = 1500;
-/** How long an isolate collects what it has learned before it is recorded: one transaction for all of it. */
-const COLLECTED_MS = 1000;
-/** Ended sessions whose record fills a MiB: the caller whose session fills it pays for all of them. */
-const ENDED_IN_PART = 10_000;
+const MAX_TICKET_LENGTH = 2048;
+/** Sessions with tickets that an isolate caches: some 2 KB each. */
+const MAX_CACHED = 1000;
+/** Maximum age of a session's facts before its record is read again, so that all isolates soon know of its end. */
+const FACTS_MAX_AGE_MS = 1500;
+/** How long an isolate collects facts before it records them in one transaction. */
+const RECORD_DELAY_MS = 1000;
+/** Ended sessions whose records fill a MiB, which is counted for the caller whose session fills it. */
+const ENDED_PER_MIB = 10_000;
 const HOUR = 3_600_000;
 
 /**
- * The sessions of a Worker. The id of a new one is a ticket: what calls need to know of it, sealed. Its object is made when
- * something must be kept, such as a stream or a question.
+ * The sessions of a Worker. The id of a new session is a ticket: sealed, it contains all that calls need to know of the
+ * session. Its object is created when something must be stored, such as a stream or a question.
  */
 export class Sessions {
   readonly #objects: DurableObjectNamespace<Session>;
   readonly #sealer: Sealer;
   readonly #env: object;
-  /** True on a machine of one's own: its one isolate knows what it has learned. */
+  /** True on a self-hosted server: its only isolate knows all ended sessions. */
   readonly #isAlone: boolean;
   readonly #listDigests: (profile?: string) => ListDigests;
-  /** By ticket, those that were used last at the end. */
-  readonly #remembered = new Map<string, TicketSession>();
-  /** By the name of their record: sessions of which there is something to record. */
+  /** By ticket, the most recently used last. */
+  readonly #cached = new Map<string, TicketSession>();
+  /** Sessions with facts that are not recorded yet, by the name of their record. */
   readonly #unrecorded = new Map<string, { sessions: Set<TicketSession>; since: number }>();
 
   /** How many sessions with tickets have ended here. */
   #ended = 0;
-  readonly #surroundings = {
+  readonly #directory = {
     object: ({ ticket }: TicketSession) =>
       this.#objects.get(this.#objects.idFromString(ticket.object)),
     record: (session: TicketSession) => this.#exchange(this.#recordOf(session), [session]),
     recordLater: (session: TicketSession) => this.#recordLater(session),
-    fillsPart: () => ++this.#ended % ENDED_IN_PART === 0,
+    countEnd: () => ++this.#ended % ENDED_PER_MIB === 0,
   };
 
   constructor(
@@ -84,9 +84,9 @@ export class Sessions {
     const principal = { name, ...(address && { address }), ...(profile && { profile }) };
     const begun = { principal, client, lists: this.#listDigests(profile) };
     const ticket: SessionTicket = { ...begun, object: object.toString(), created: Date.now() };
-    const id = TICKET_MARK + (await this.#sealer.sealText(ticket, PLACE));
-    if (id.length <= TICKET_CHARACTERS) {
-      this.#remember(id, new TicketSession(ticket, this.#surroundings, false));
+    const id = TICKET_MARK + (await this.#sealer.sealText(ticket, TICKET_PURPOSE));
+    if (id.length <= MAX_TICKET_LENGTH) {
+      this.#cache(id, new TicketSession(ticket, this.#directory, false));
       return id;
     }
     await countStored(stringBytes(JSON.stringify(client)));
@@ -95,8 +95,8 @@ export class Sessions {
   }
 
   /**
-   * The session with this id; undefined for one that is not this owner's, has ended or was not begun here. `waits` is called
-   * before it asks an object.
+   * The session with this id; undefined if it is another owner's, has ended, or was not begun by this deployment. Calls
+   * `waits` before it asks a Durable Object.
    */
   async find(
     id: string,
@@ -104,33 +104,33 @@ export class Sessions {
     waits: () => void,
   ): Promise<NamedSession | undefined> {
     if (!id.startsWith(TICKET_MARK)) return this.#stored(id, owner);
-    let session = this.#remembered.get(id);
+    let session = this.#cached.get(id);
     const isNew = session === undefined;
     if (session === undefined) {
       const ticket = await this.#ticketIn(id);
       if (ticket === undefined) return undefined;
-      // Another isolate has begun it; its client has most likely initialized.
-      session = new TicketSession(ticket, this.#surroundings, true);
+      // Another isolate has begun the session; its client has most likely initialized.
+      session = new TicketSession(ticket, this.#directory, true);
     }
     if (!session.isOf(owner)) return undefined;
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
-    if (isNew || !(this.#isAlone || isRecent(session.learnedAt, KNOWN_MS))) {
+    if (isNew || !(this.#isAlone || isRecent(session.learnedAt, FACTS_MAX_AGE_MS))) {
       waits();
-      await this.#surroundings.record(session);
+      await this.#directory.record(session);
       // Another request may have found it meanwhile: what either learns later, both must know.
-      session = this.#remembered.get(id) ?? session;
+      session = this.#cached.get(id) ?? session;
     }
-    this.#remember(id, session);
+    this.#cache(id, session);
     return session.facts.hasEnded ? undefined : session;
   }
 
-  /** The id under which servlets keep state for this session; undefined for a ticket that was not made here. */
+  /** The id under which servlets keep state for this session; undefined for a ticket of another deployment. */
   async stateId(id: string): Promise<string | undefined> {
     return id.startsWith(TICKET_MARK) ? (await this.#ticketIn(id))?.object : id;
   }
 
   async #ticketIn(id: string): Promise<SessionTicket | undefined> {
-    const ticket = await this.#sealer.openText(id.slice(TICKET_MARK.length), PLACE);
+    const ticket = await this.#sealer.openText(id.slice(TICKET_MARK.length), TICKET_PURPOSE);
     return ticket as SessionTicket | undefined;
   }
 
@@ -149,12 +149,12 @@ export class Sessions {
     };
   }
 
-  #remember(id: string, session: TicketSession): void {
-    this.#remembered.delete(id);
-    this.#remembered.set(id, session);
-    if (this.#remembered.size <= REMEMBERED) return;
-    const [oldest] = this.#remembered.keys();
-    this.#remembered.delete(oldest!);
+  #cache(id: string, session: TicketSession): void {
+    this.#cached.delete(id);
+    this.#cached.set(id, session);
+    if (this.#cached.size <= MAX_CACHED) return;
+    const [oldest] = this.#cached.keys();
+    this.#cached.delete(oldest!);
   }
 
   /** The name of the object that has the record of this session. */
@@ -162,17 +162,17 @@ export class Sessions {
     return copyFor(`tickets ${Math.floor(created / HOUR)}`, object, this.#env);
   }
 
-  /** Records the facts about a session within a second, in one batch with those of other sessions. */
+  /** Records a session's facts soon, together with those of other sessions. */
   #recordLater(session: TicketSession): void {
     const name = this.#recordOf(session);
     const now = Date.now();
     const { sessions, since } = this.#unrecorded.get(name) ?? { sessions: new Set(), since: 0 };
     sessions.add(session);
-    // A request that should have recorded them may be gone.
-    if (isRecent(since, 2 * COLLECTED_MS)) return;
+    // The request that was to record them may have been stopped.
+    if (isRecent(since, 2 * RECORD_DELAY_MS)) return;
     this.#unrecorded.set(name, { sessions, since: now });
     const exchange = () => this.#exchange(name, []);
-    waitUntil(scheduler.wait(COLLECTED_MS).then(exchange).catch(report));
+    waitUntil(scheduler.wait(RECORD_DELAY_MS).then(exchange).catch(report));
   }
 
   async #exchange(name: string, asked: readonly TicketSession[]): Promise<void> {
@@ -180,7 +180,7 @@ export class Sessions {
     const all = [...new Set([...asked, ...(sessions ?? [])])];
     if (all.length === 0) return;
     this.#unrecorded.delete(name);
-    // When all tickets of this hour have expired.
+    // By then, all tickets of this hour have expired.
     const until = all[0]!.ticket.created + HOUR + 2 * limits.sessionIdleMs;
     const learned = Object.fromEntries(all.map(({ ticket, facts }) => [ticket.object, facts]));
     let known: KnownSessions;

@@ -1,6 +1,7 @@
 /**
- * Requests of sessions whose id is a ticket. The Worker answers those that end soon without having said anything. Any other
- * goes on in the session's object: at its first notification or question, or once it waits for long.
+ * Messages to sessions whose id is a ticket. The Worker answers a request that ends soon and sends no notification or
+ * question. Any other request continues in the session's object: from its first notification or question, or when it would
+ * wait for longer than `MAX_WAIT_MS`.
  */
 import { sessionAsker } from "../../asks/askers.ts";
 import { linkAsker, linkOf } from "../../asks/links.ts";
@@ -30,17 +31,17 @@ import { hasTasks, olderError, olderResult } from "./shapes.ts";
 import { wantedTtl } from "./tasks.ts";
 import type { TicketCall, TicketSession } from "./ticket-session.ts";
 
-/** How long a call may wait in the Worker, in ms from when it first waits. */
-const SOON_MS = 1000;
+/** How long a call may wait in the Worker, in ms since its first wait began. */
+const MAX_WAIT_MS = 1000;
 
-/** The Worker's answer to a message; without one, the message belongs to the session's object. */
+/** The Worker's answer to a message; without a reply, the message goes to the session's object. */
 interface Answer {
   reply?: Reply;
-  /** How far its call has come. */
+  /** The state of a call that has begun in the Worker. */
   begun?: BegunCall;
 }
 
-/** Answers a message of the client, as far as that needs nothing of the session's object. */
+/** Answers a message of the client, if that needs nothing from the session's object. Throws the fault of an unreadable message. */
 export async function answerTicket(
   message: Incoming,
   session: TicketSession,
@@ -53,20 +54,20 @@ export async function answerTicket(
     case "response":
       return {};
     case "notification":
-      if (!takes(message, session)) return {};
-      await session.heard(exchange.principal, exchange.leaving);
-      return { reply: TAKEN };
+      if (!acceptNotification(message, session)) return {};
+      await session.reportUse(exchange.principal, exchange.leaving);
+      return { reply: ACCEPTED };
     case "request":
       if (needsObject(message, exchange)) return {};
-      await session.heard(exchange.principal, exchange.leaving);
+      await session.reportUse(exchange.principal, exchange.leaving);
       return answerRequest(message, session, exchange);
   }
 }
 
-const TAKEN: Reply = { status: 202, body: "" };
+const ACCEPTED: Reply = { status: 202, body: "" };
 
-/** Takes a notification; false if it concerns the session's object. */
-function takes(
+/** Acts on a notification; false if the session's object must receive it. */
+function acceptNotification(
   { method, params }: Incoming & { kind: "notification" },
   session: TicketSession,
 ): boolean {
@@ -85,11 +86,11 @@ function takes(
 
 function needsObject(request: FoundRequest, { accepts }: Exchange): boolean {
   const { row, params, entry } = request;
-  // A client that takes streams alone can resume each of them.
+  // A client that accepts only streams may resume any of them, so its messages must be stored.
   if (!accepts.json) return true;
   if (row.session !== undefined && (row.stateless === undefined || row.sessionFirst)) return true;
   if (entry === undefined || entry instanceof Fault) return false;
-  return params["task"] !== undefined || isSpeaker(request);
+  return params["task"] !== undefined || isNotifying(request);
 }
 
 async function answerRequest(
@@ -120,22 +121,22 @@ async function answerRequest(
   } catch (error) {
     message = errorMessage(id, olderError(method, report(afterSending(run.sent, error))));
   }
-  if (run.call?.isUnwanted === true) return { reply: TAKEN };
+  if (run.call?.isUnwanted === true) return { reply: ACCEPTED };
   const { notices, sent } = run;
   if (notices.length > 0) return { begun: { ...sent, notices, reply: message } };
   return { reply: { status: 200, body: message } };
 }
 
-interface Parts extends Pick<CallContext, "meta" | "trace"> {
+interface RunParts extends Pick<CallContext, "meta" | "trace"> {
   run: TicketRun;
 }
 
-/** The result of a request; an empty one if its call goes on in the session's object. */
+/** The result of a request; empty if its call continues in the session's object. */
 async function resultOf(
   { id, method, params, row, entry }: FoundRequest,
   session: TicketSession,
   exchange: Exchange,
-  { run, meta, trace }: Parts,
+  { run, meta, trace }: RunParts,
 ): Promise<Json> {
   const { client, ticket } = session;
   if (row.stateless) return row.stateless(params, exchange);
@@ -148,16 +149,19 @@ async function resultOf(
   const own = sessionAsker(client);
   const canAsk = session.isReady && exchange.accepts.sse;
   const context: CallContext = {
-    ...{ id, meta, trace, client },
+    id,
+    meta,
+    trace,
+    client,
     principal: session.principal(exchange.principal),
     session: ticket.object,
     ...link,
     signal: () => run.call!.signal(),
     keeper: sendingKeeper(run.sent, () => {}),
-    notify: changes(exchange, run.hearing(meta)),
-    // The object knows what becomes of questions to other clients.
-    ask: canAsk ? (link ? linkAsker(own, client) : own) : goOnInObject,
-    gate: (ms) => run.demandSoon(ms),
+    notify: changes(exchange, run.notifier(meta)),
+    // A client that cannot be asked here: the session's object decides how to ask its user.
+    ask: canAsk ? (link ? linkAsker(own, client) : own) : continueInObject,
+    gate: (ms) => run.checkWait(ms),
   };
   return perform<Json>(entry, context, {
     ended: (result) => result,
@@ -168,80 +172,81 @@ async function resultOf(
   });
 }
 
-/** Stops a call here: the session's object repeats it from its record. */
-function goOnInObject(): never {
+/** Suspends a call in the Worker: the session's object continues it from its journal. */
+function continueInObject(): never {
   throw new Wait({ kind: "task" });
 }
 
-/** One call in the Worker. */
+/** One run of a call in the Worker. */
 class TicketRun {
   call: TicketCall | undefined;
   readonly sent: Required<UnrecordedCall> = { hasSent: false };
-  /** Its suspension, if it goes on in the session's object. */
+  /** Its suspension, if it continues in the session's object. */
   waiting: Suspended | undefined;
   readonly #tool: ToolEntry | undefined;
-  readonly #heard: Notification[] = [];
-  /** True once it has said something that its client wants to hear. */
-  #hasSpoken = false;
-  /** When it first waited, in Unix ms. */
+  readonly #notices: Notification[] = [];
+  /** True once the call has sent a notification that its client wants. */
+  #hasNotified = false;
+  /** When its first wait began, in Unix ms. */
   #waitsSince: number | undefined;
 
   constructor(tool: ToolEntry | undefined) {
     this.#tool = tool;
   }
 
-  /** The notifications of a call that has spoken. */
+  /** The call's notifications; empty if its client wants none of them. */
   get notices(): readonly Notification[] {
-    return this.#hasSpoken ? this.#heard : [];
+    return this.#hasNotified ? this.#notices : [];
   }
 
-  /** Takes notifications, of which none is sent from here: the first that the client wants stops the call. */
-  hearing(meta: Json): (notice: Notification) => void {
-    // The session's object knows the level that its client has set, and the pages that it was sent to.
+  /** Collects notifications for the session's object, which sends them. The first that the client wants suspends the call. */
+  notifier(meta: Json): (notice: Notification) => void {
+    // Only the session's object knows the client's log level and the pages that it was sent to, so none is filtered here.
     const wanted = {
       progressToken: progressTokenOf(meta),
       logLevel: "debug" as const,
       takePage: () => true,
     };
-    const hear = passing(wanted, () => {
-      this.#hasSpoken = true;
-      if (this.#tool !== undefined) speakers.add(this.#tool);
+    const pass = passing(wanted, () => {
+      this.#hasNotified = true;
+      if (this.#tool !== undefined) notifyingTools.add(this.#tool);
     });
     return (notice) => {
-      this.#heard.push(notice);
-      hear(notice);
-      // A guest in another isolate does not see it; its next wait ends there.
-      if (this.#hasSpoken) goOnInObject();
+      this.#notices.push(notice);
+      pass(notice);
+      // A guest in another isolate does not notice this exception; its next wait is refused by `checkWait`.
+      if (this.#hasNotified) continueInObject();
     };
   }
 
   /**
-   * Stops the call where it has spoken, or would wait for so many ms although it has waited for long. A call of a servlet that
-   * keeps state loses what it has changed, and others may change that before it runs again, so it goes on as long as it can.
+   * Suspends the call if it has notified its client, or if `ms` more would exceed its waiting time. A call of a servlet that
+   * keeps state stays in the Worker for as long as it can: a suspended run loses its changes, and other calls may change the
+   * state before it runs again. Throws `cancelled`.
    */
-  demandSoon(ms: number): void {
+  checkWait(ms: number): void {
     if (this.call?.isUnwanted) throw new Fault("cancelled", "The call was cancelled.");
     this.#waitsSince ??= Date.now();
     const isStateful = this.#tool !== undefined && keepsState(this.#tool.servlet.manifest);
-    const mostMs = isStateful ? limits.promoteAfterMs : SOON_MS;
+    const mostMs = isStateful ? limits.promoteAfterMs : MAX_WAIT_MS;
     const waitedMs = Date.now() - this.#waitsSince + ms;
-    if ((this.#hasSpoken && !isStateful) || waitedMs > mostMs) goOnInObject();
+    if ((this.#hasNotified && !isStateful) || waitedMs > mostMs) continueInObject();
   }
 }
 
-/** Tools whose last call has spoken: their next call most likely does, too, and begins in the session's object. */
-const speakers = new WeakSet<ToolEntry>();
+/** Tools whose last call sent notifications: their next call most likely does too, so it begins in the session's object. */
+const notifyingTools = new WeakSet<ToolEntry>();
 
 const toolOf = ({ entry }: Pick<FoundRequest, "entry">): ToolEntry | undefined =>
   entry instanceof Fault ? undefined : entry?.tool;
 
-function isSpeaker(request: FoundRequest): boolean {
+function isNotifying(request: FoundRequest): boolean {
   const tool = toolOf(request);
-  return tool !== undefined && speakers.has(tool);
+  return tool !== undefined && notifyingTools.has(tool);
 }
 
-/** Notes that the session's object has answered a request without a stream: its tool has said nothing. */
-export function wasSilent(request: FoundRequest): void {
+/** Records that the session's object answered a request without a stream: its tool sent no notification. */
+export function recordSilence(request: FoundRequest): void {
   const tool = toolOf(request);
-  if (tool !== undefined) speakers.delete(tool);
+  if (tool !== undefined) notifyingTools.delete(tool);
 }

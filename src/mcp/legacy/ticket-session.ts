@@ -7,65 +7,66 @@ import type { SessionFacts } from "./session-ends.ts";
 import type { Introduced, NewSession, Post, SessionOwner } from "./session-object.ts";
 import type { Session } from "./session.ts";
 
-/** A session that a request names. Its methods return undefined once it has ended. */
+/** A session that a request names. Its methods resolve to undefined once it has ended. */
 export interface NamedSession {
-  /** The content of its id; absent if the id is not a ticket. */
+  /** Contents of its id, if that is a ticket. */
   readonly ticket?: SessionTicket;
   /** Answers a POST in the session's object. */
   post(post: Post): ReturnType<Session["post"]>;
   listen(lastEventId?: string, scopes?: readonly string[]): ReturnType<Session["listen"]>;
-  /** `countStored` counts for its caller what is stored of ended sessions. */
+  /** Ends the session. `countStored` counts the record of ended sessions against the caller's quota. */
   end(countStored: CallerQuota["countStored"]): Promise<true | undefined>;
 }
 
-/** The content of a session id, which clients see sealed. */
+/** Contents of a session id, which is this ticket sealed. */
 export interface SessionTicket extends NewSession {
-  /** Id of the object that the session has once something must be kept. */
+  /** Id of the session's Durable Object, which is created once something must be stored. */
   object: string;
-  /** Unix ms. */
+  /** When the session began, in Unix ms. */
   created: number;
 }
 
 /** A call of a session that runs in this isolate. */
 export interface TicketCall extends Disposable {
   readonly request: RequestId;
-  /** True once the client has cancelled it, or ended its session. */
+  /** True once the client has cancelled the call or ended its session. */
   readonly isUnwanted: boolean;
-  /** Aborts when it is unwanted, or its client has left long ago. Called by calls that begin to wait. */
+  /** Aborts when the call is unwanted, or `GRACE_MS` after its client has left. Called when the call begins to wait. */
   signal(): AbortSignal;
 }
 
-interface Surroundings {
-  /** Its object, for the current request. */
+/** Access to session objects and to the record of sessions. */
+interface SessionDirectory {
+  /** A stub of the session's object, for the current request. */
   object(session: TicketSession): DurableObjectStub<Session>;
-  /** Records the facts about a session, and updates them with those of other isolates. */
+  /** Records the session's facts, and updates them with those that other isolates have recorded. */
   record(session: TicketSession): Promise<void>;
-  /** The same soon, together with other sessions. */
+  /** As `record`, soon after, in one transaction with other sessions. */
   recordLater(session: TicketSession): void;
-  /** True if the record of one more ended session fills a MiB. */
-  fillsPart(): boolean;
+  /** Counts an ended session; true if its record fills a MiB. */
+  countEnd(): boolean;
 }
 
-/** How often an object hears that its session is used: its client's silence decides when it is asked to come back. */
-const HEARD_MS = 5000;
+/** Interval at which an object is told that its session is in use. An object whose session seems idle pings its client. */
+const USE_REPORT_MS = 5000;
 
 /** A session whose id is a ticket, as one isolate knows it. */
 export class TicketSession implements NamedSession {
   readonly ticket: SessionTicket;
   readonly facts: SessionFacts = { hasEnded: false, hasObject: false };
-  /** When the facts were read from their record, in Unix ms. */
+  /** When the facts were last read from the record, in Unix ms. */
   learnedAt = Date.now();
   /** True once its client has sent `notifications/initialized`. */
   isReady: boolean;
-  readonly #surroundings: Surroundings;
+  readonly #directory: SessionDirectory;
   readonly #calls = new Set<OpenCall>();
-  /** When its object last heard of a use, in Unix ms. */
-  #told = 0;
+  /** When a use was last reported to the session's object, in Unix ms. */
+  #reportedAt = 0;
   #scopes: string | undefined;
 
-  constructor(ticket: SessionTicket, surroundings: Surroundings, isReady: boolean) {
+  constructor(ticket: SessionTicket, directory: SessionDirectory, isReady: boolean) {
     this.ticket = ticket;
-    this.#surroundings = surroundings;
+    this.#directory = directory;
     this.isReady = isReady;
   }
 
@@ -78,17 +79,17 @@ export class TicketSession implements NamedSession {
     return Date.now() - this.ticket.created;
   }
 
-  /** True once its object alone knows whether it goes on. */
+  /** True once the ticket has expired: only the session's object knows whether the session has ended. */
   get hasExpired(): boolean {
     return this.#ageMs >= 2 * limits.sessionIdleMs;
   }
 
-  /** True if its requests need its object, which lives for as long as it is used. */
+  /** True once all requests go to the session's object, which lives for as long as the session is used. */
   get needsObject(): boolean {
     return this.#ageMs >= limits.sessionIdleMs;
   }
 
-  /** The client. Before it is initialized it has no capabilities, so it is not asked anything. */
+  /** The client; without capabilities before it has initialized, so that it is not asked anything. */
   get client(): Introduced {
     const { client } = this.ticket;
     return this.isReady ? client : { ...client, capabilities: {} };
@@ -99,7 +100,7 @@ export class TicketSession implements NamedSession {
     return { ...this.ticket.principal, ...(scopes && { scopes }) };
   }
 
-  /** Begins a call in this isolate. Throws `too_many`. */
+  /** Begins a call in this isolate; `leaving` gives a signal that aborts when its client disconnects. Throws `too_many`. */
   open(request: RequestId, leaving: () => AbortSignal): TicketCall {
     const call = new OpenCall(request, leaving, () => this.#calls.delete(call));
     demandRoom(this.#calls.size + 1);
@@ -107,7 +108,7 @@ export class TicketSession implements NamedSession {
     return call;
   }
 
-  /** Cancels the calls of this request; false if none runs here. */
+  /** Cancels the calls of the request with this id; false if none runs in this isolate. */
   cancel(request: unknown): boolean {
     const found = [...this.#calls].filter((call) => call.request === request);
     for (const call of found) call.cancel();
@@ -115,30 +116,34 @@ export class TicketSession implements NamedSession {
   }
 
   /**
-   * Notes that this isolate answers its client: its object, if there is one, hears of the use and of the scopes. `waits` is
-   * called before it is asked.
+   * Tells the session's object, if it has one, that the session is in use by a request with these scopes. Calls `waits`
+   * before the call to the object.
    */
-  async heard({ scopes }: Pick<Principal, "scopes">, waits: () => void): Promise<void> {
-    const seen = JSON.stringify(scopes);
-    if (!this.facts.hasObject || (isRecent(this.#told, HEARD_MS) && seen === this.#scopes)) return;
-    this.#told = Date.now();
-    this.#scopes = seen;
+  async reportUse({ scopes }: Pick<Principal, "scopes">, waits: () => void): Promise<void> {
+    const key = JSON.stringify(scopes);
+    if (
+      !this.facts.hasObject ||
+      (isRecent(this.#reportedAt, USE_REPORT_MS) && key === this.#scopes)
+    )
+      return;
+    this.#reportedAt = Date.now();
+    this.#scopes = key;
     waits();
-    await this.#object.heard(this.#owner, scopes);
+    await this.#object.recordUse(this.#owner, scopes);
   }
 
   async post(post: Post): ReturnType<Session["post"]> {
-    const birth = await this.#birth();
-    return this.#object.post(this.#owner, post, birth);
+    const initial = await this.#initialState();
+    return this.#object.post(this.#owner, post, initial);
   }
 
   async listen(lastEventId?: string, scopes?: readonly string[]): ReturnType<Session["listen"]> {
-    const birth = await this.#birth();
-    return this.#object.listen(this.#owner, lastEventId, scopes, birth);
+    const initial = await this.#initialState();
+    return this.#object.listen(this.#owner, lastEventId, scopes, initial);
   }
 
   async end(countStored: CallerQuota["countStored"]): Promise<true> {
-    if (this.#surroundings.fillsPart()) await countStored();
+    if (this.#directory.countEnd()) await countStored();
     this.facts.hasEnded = true;
     try {
       await this.#endAll();
@@ -146,11 +151,11 @@ export class TicketSession implements NamedSession {
       this.facts.hasEnded = false; // Its client may end it again.
       throw error;
     }
-    this.#surroundings.recordLater(this);
+    this.#directory.recordLater(this);
     return true;
   }
 
-  /** Updates the facts with those of other isolates. */
+  /** Merges facts that another isolate has recorded. */
   async learn(facts: Partial<SessionFacts>): Promise<void> {
     const { hasEnded, hasObject } = this.facts;
     this.learnedAt = Date.now();
@@ -166,7 +171,7 @@ export class TicketSession implements NamedSession {
   }
 
   get #object() {
-    return this.#surroundings.object(this);
+    return this.#directory.object(this);
   }
 
   get #owner(): SessionOwner {
@@ -174,18 +179,18 @@ export class TicketSession implements NamedSession {
     return { name, ...(profile !== undefined && { profile }) };
   }
 
-  /** The initial state for its object; undefined if the object must exist already. */
-  async #birth() {
+  /** The state with which the session's object is created if it does not exist; undefined if it must not be created. */
+  async #initialState() {
     if (!this.facts.hasObject) {
       this.facts.hasObject = true;
       try {
-        await this.#surroundings.record(this);
+        await this.#directory.record(this);
       } catch (error) {
         this.facts.hasObject = false; // Else nobody would record it any more.
         throw error;
       }
     } else if (this.needsObject) {
-      return undefined; // It may have ended, as nobody has used it.
+      return undefined; // If the object does not exist, the session has expired.
     }
     if (this.facts.hasEnded) return undefined;
     const { principal, client, lists } = this.ticket;
@@ -198,7 +203,7 @@ class OpenCall implements TicketCall {
   isUnwanted = false;
   readonly #leaving: () => AbortSignal;
   readonly #close: () => void;
-  /** Another request may not abort a signal of this one, but it may settle a promise. */
+  /** The platform does not let another request abort a signal of this one, but lets it settle a promise. */
   readonly #cancelled = Promise.withResolvers<void>();
   #stop: AbortController | undefined;
 
@@ -213,7 +218,7 @@ class OpenCall implements TicketCall {
     const stop = (this.#stop = new AbortController());
     const abort = () => stop.abort(new DOMException("the call was cancelled", "AbortError"));
     void this.#cancelled.promise.then(abort);
-    const left = () => setTimeout(abort, LEFT_MS);
+    const left = () => setTimeout(abort, GRACE_MS);
     const leaving = this.#leaving();
     if (leaving.aborted) left();
     else leaving.addEventListener("abort", left, { once: true });
@@ -230,5 +235,5 @@ class OpenCall implements TicketCall {
   }
 }
 
-/** How long a call goes on after its client has left: the platform drops the work of a request after 30 s. */
-const LEFT_MS = 20_000;
+/** How long a call continues after its client has left: the platform stops the work of a request after 30 s. */
+const GRACE_MS = 20_000;

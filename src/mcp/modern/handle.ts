@@ -139,12 +139,12 @@ function callOf(
 const encoder = new TextEncoder();
 
 /**
- * Results of lists as JSON in UTF-8, by list. A list is the same for all callers, so it is serialized once; and one with
- * characters beyond Latin-1 would take as long to encode for each of them as the rest of the request does.
+ * Results of lists as JSON in UTF-8, by list. A list is the same for all callers, so it is serialized and encoded once: to
+ * encode a list with characters beyond Latin-1 takes as long as the rest of the request.
  */
 const encodedLists = new WeakMap<unknown[], Uint8Array>();
 
-/** A result as JSON text, with what the revision adds to it. */
+/** A result as JSON text, with the fields that the protocol revision adds. */
 function resultText(row: Method, { introduction, registry }: Exchange, result: Json): string {
   return JSON.stringify({
     ...(result["resultType"] === undefined && cacheHints(row, registry)),

@@ -21,7 +21,7 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   /** Identifies the caller again. Throws where its credentials are no longer valid. */
   identify?(): Promise<Principal>;
   headers: Headers;
-  /** `MCP-Protocol-Version`, one of the headers. */
+  /** The value of the `MCP-Protocol-Version` header. */
   versionHeader: string | undefined;
   accepts: Accepts;
   /** The principal's hub; absent if clients cannot subscribe. */
@@ -34,6 +34,6 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   pages?: string | undefined;
   /** Absent if the server has no sessions. */
   sessions?: Sessions | undefined;
-  /** Aborts when the client disconnects before the response. To be called by a servlet's call that begins to wait. */
+  /** Aborts when the client disconnects before the response. Must be called when a servlet's call begins to wait. */
   leaving(): AbortSignal;
 }

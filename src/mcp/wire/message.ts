@@ -103,7 +103,7 @@ export function resultMessage(id: RequestId, result: string): string {
 
 const encoder = new TextEncoder();
 
-/** `resultMessage` in UTF-8; `result` is JSON in UTF-8, too, so that a long one is encoded only once. */
+/** As `resultMessage`, in UTF-8; `result` is JSON in UTF-8, so that a long result is encoded only once. */
 export function encodedResultMessage(id: RequestId, result: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
   const message = new Uint8Array(3 * head.length + result.length + 1);

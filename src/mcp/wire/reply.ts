@@ -10,7 +10,7 @@ import { errorMessage, type RequestId } from "./message.ts";
 /** The final answer to a POST. */
 export interface Reply {
   status: number;
-  /** One message as JSON, as text or in UTF-8; or the texts of a batch. */
+  /** One message as JSON (text or UTF-8), or the texts of a batch. */
   body: string | string[] | Uint8Array<ArrayBuffer>;
   isBatch?: boolean;
 }

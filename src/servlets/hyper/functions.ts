@@ -185,7 +185,7 @@ export const userFunctions: HostFunctions = {
       request: async (head, body) => {
         const response = await recordedRequest(guest, head, body);
         const granted = response.body.slice(0, limits.issuerBytes + 1);
-        response.given();
+        response.releaseBody();
         return { status: response.status, body: granted };
       },
       elicit: (params) => askOne(guest, askOf("elicitation/create", params)),

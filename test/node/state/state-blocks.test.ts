@@ -103,8 +103,8 @@ describe("a memory that calls change, some of which fail, and that grows", () =>
         continue;
       }
       const written = blocks.written(memory, ranges, { known, used, isNew });
-      const writes = isNew ? blocks.cleared() : [];
-      writes.push(...(await blocks.sealed(written)));
+      const writes = isNew ? blocks.deletion() : [];
+      writes.push(...(await blocks.seal(written)));
       database.transaction(() => {
         for (const [statement, ...values] of writes) database.exec(statement, ...values);
       });

@@ -33,7 +33,7 @@ test("a request whose client leaves gives back its place at once where more than
   configureLimits({ concurrentCalls: 4 });
   const rateLimiter = new RateLimiter({}, storageQuota({}));
   const clients = Array.from({ length: 4 }, () => new AbortController());
-  for (const { signal } of clients) rateLimiter.enterQuickly("ada", request(signal));
+  for (const { signal } of clients) rateLimiter.enterUnwatched("ada", request(signal));
   expect(() => rateLimiter.enter("ada", request())).toThrow("Too many concurrent requests");
   for (const client of clients) client.abort();
   for (let at = 0; at < 2; at++) rateLimiter.enter("ada", request());
@@ -43,7 +43,7 @@ test("a request whose client leaves unnoticed counts no longer than a body may t
   configureLimits({ concurrentCalls: 4, bodiesBytes: 64_000 });
   const rateLimiter = new RateLimiter({}, storageQuota({}));
   const began = Date.now();
-  for (let at = 0; at < 2; at++) rateLimiter.enterQuickly("ada", request()).countBody(1000);
+  for (let at = 0; at < 2; at++) rateLimiter.enterUnwatched("ada", request()).countBody(1000);
   const now = vi.spyOn(Date, "now").mockReturnValue(began + limits.bodyMs + 1000);
   try {
     const visits = Array.from({ length: 4 }, () => rateLimiter.enter("ada", request()));

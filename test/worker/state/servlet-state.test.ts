@@ -137,7 +137,7 @@ test("endings are kept whatever their size, and the oldest are given up", async 
     const rows = new StateRows(storage.sql, new StateSealing(key, sealingWith(key)));
     const save = async (seed: string, output: string) =>
       rows.save(
-        await rows.endingSealed(call(seed), {
+        await rows.sealEnding(call(seed), {
           ending: { kind: "returned", output, fuelUsed: 0 },
           said: { after: 0, notices: [] },
         }),

@@ -34,7 +34,7 @@ async function write(
   }
   const blocks = new Map<number, Uint8Array>();
   const kept = { instance, vars: new Map(), blocks, used: new Uint8Array() };
-  rows.save(await rows.sealed(rows.changed(kept, "build")));
+  rows.save(await rows.seal(rows.changed(kept, "build")));
   return blocks;
 }
 
@@ -76,7 +76,7 @@ test("an ending comes with what was said before it, as far as that is not larger
     const ending = { kind: "returned", output: "", fuelUsed: 0 } as const;
     const call = { head, entries: [], notices: 0 };
     const said = { after: 0, notices: [notice, notice, notice, notice, notice] };
-    rows.save(await rows.endingSealed(call, { ending, said }));
+    rows.save(await rows.sealEnding(call, { ending, said }));
     expect(await rows.ending(call)).toEqual({
       ...{ ending, answers: [] },
       said: { after: 0, notices: [notice, notice, notice] },

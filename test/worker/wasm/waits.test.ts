@@ -138,10 +138,10 @@ describe("waits of one call", () => {
   /** How a wait ends: its work lasts so long, and may last so long. */
   async function endOf(waits: Waits, ms: number, mostMs: number) {
     const work = during(ms)(waits.begin(mostMs));
-    const ended = waits.endOf(work).catch(({ name }: Error) => name);
+    const ended = waits.settle(work).catch(({ name }: Error) => name);
     await vi.advanceTimersByTimeAsync(Math.min(ms, mostMs));
     const end = await stateOf(ended);
-    waits.over();
+    waits.finish();
     return end;
   }
 
@@ -168,7 +168,7 @@ describe("waits of one call", () => {
       setClock();
       expect(await endOf(waits, 900, 1000)).toBe("ended");
       const work = during(100_000)(waits.begin(1000));
-      const late = waits.endOf(work).catch(({ name }: Error) => name);
+      const late = waits.settle(work).catch(({ name }: Error) => name);
       setClock();
       await vi.advanceTimersByTimeAsync(999);
       expect(await stateOf(late)).toBe("still waits");
@@ -182,7 +182,7 @@ describe("waits of one call", () => {
     const client = new AbortController();
     const waits = new Waits(client.signal);
     waits.begin(1000);
-    const left = waits.endOf(new Promise(() => {}));
+    const left = waits.settle(new Promise(() => {}));
     client.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
     waits.end();

@@ -378,14 +378,14 @@ describe("what one isolate does, another knows", () => {
     expect(await hasObject(client)).toBe(false);
   });
 
-  test("a request listens for its client's departure before the session's object hears of it", async () => {
+  test("a request listens for its client's departure before the session's object records the use", async () => {
     const ticket = { principal: { name: "ada" }, created: Date.now() } as SessionTicket;
     const done: string[] = [];
-    const object = { heard: async () => void done.push("heard") };
+    const object = { recordUse: async () => void done.push("records") };
     const session = new TicketSession(ticket, { object: () => object } as never, true);
     session.facts.hasObject = true;
-    await session.heard({}, () => void done.push("listens"));
-    expect(done).toEqual(["listens", "heard"]);
+    await session.reportUse({}, () => void done.push("listens"));
+    expect(done).toEqual(["listens", "records"]);
   });
 
   test("a call ends some time after its client has left, also where it left before the call waits", () => {
