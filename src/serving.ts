@@ -91,7 +91,11 @@ export class Serving {
       this.#nearInstalls = nearestCopy(INSTALLS, INSTALLED, env);
       this.#waitsOf = (task) => named(copyFor(INSTALLED, task, env));
       this.installer = new Installer({
-        ...{ bucket, loader, registry, tasks: TASKS, installs: () => named(INSTALLED) },
+        bucket,
+        loader,
+        registry,
+        tasks: TASKS,
+        installs: () => named(INSTALLED),
         waiting: () => copiesOf(INSTALLED, env).map(named),
         ownNames: ownNamesOf(settings, env),
       });

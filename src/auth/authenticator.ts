@@ -53,7 +53,8 @@ export function createAuthenticator(
   const verify = resourceServer(issuers, fetchNow);
   const remembered = new TokenMemory();
   const authorization = ownServer(settings, env, {
-    ...{ isScope, profiles },
+    isScope,
+    profiles,
     onEnd: (prefix) => remembered.forget(prefix),
   });
   const hasOAuth = issuers.length > 0 || authorization !== undefined;
@@ -91,7 +92,8 @@ export function createAuthenticator(
       name,
       ...(settings.SCOPES && { scopes: held.filter((scope) => scope !== OPERATOR_SCOPE) }),
     },
-    ...{ expires, isForProfile },
+    expires,
+    isForProfile,
   });
 
   const identify = (request: Request, profile?: string): Principal | Promise<Principal> =>

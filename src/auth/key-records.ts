@@ -275,7 +275,8 @@ export class KnownKeys {
       // A name that the configuration gives away later is that key's alone: it names one caller.
       const own = made.filter(({ name }) => this.#configured.every((one) => one.name !== name));
       this.#made = own.map(({ key, name, scopes, expires }) => ({
-        ...{ name, hash: new Uint8Array(Uint8Array.fromHex(key)) },
+        name,
+        hash: new Uint8Array(Uint8Array.fromHex(key)),
         ...(scopes && { scopes }),
         ...(expires !== null && { expires }),
       }));

@@ -126,7 +126,12 @@ function rootOf(
 
 function openMount(files: Files, path: string, node: number): void {
   files.open({
-    ...{ node, kind: "folder", mount: path, isPreopened: true, offset: 0, flags: 0 },
+    node,
+    kind: "folder",
+    mount: path,
+    isPreopened: true,
+    offset: 0,
+    flags: 0,
     rights: RIGHTS_ALL,
     inheriting: RIGHTS_ALL,
   });

@@ -73,7 +73,12 @@ export class Inodes {
     const times = { accessed: now, modified: now, changed: now };
     const links = 1;
     this.#put(id, undefined, {
-      ...{ kind, size, links, blocks: 0, parent, ...times },
+      kind,
+      size,
+      links,
+      blocks: 0,
+      parent,
+      ...times,
       ...(target !== undefined && { target }),
     });
     this.totals.nextNode++;

@@ -132,7 +132,10 @@ class Index {
     const words = wordsIn(query).slice(0, QUERY_WORDS);
     const look = (fuzzy: number | false) =>
       index.search(query, {
-        ...{ boost: BOOSTS, fuzzy, maxFuzzy: DIFFERENT, tokenize: () => words },
+        boost: BOOSTS,
+        fuzzy,
+        maxFuzzy: DIFFERENT,
+        tokenize: () => words,
         prefix: (word) => word.length > 2,
         filter: ({ id }) => among.has(String(id)),
       });

@@ -228,7 +228,8 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   return {
     lists: listsOf(all),
     versions: [...first.versions, ...second.versions],
-    ...{ ...all, readers: first.readers },
+    ...all,
+    readers: first.readers,
     failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
 }
@@ -439,7 +440,9 @@ export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const steps = stepsFor(templates);
   const others = [
     ...templates.map(({ servlet, template: { uriTemplate: uri } }) => ({
-      ...{ servlet, uri, sample: sampleOf(uri) },
+      servlet,
+      uri,
+      sample: sampleOf(uri),
     })),
     ...[...resources].map(([uri, { servlet }]) => ({ servlet, uri, sample: uri })),
   ];

@@ -13,7 +13,9 @@ interface ModelsTool {
 
 /** A tool as models are given it in each conversation. */
 export const asModelsSee = ({ name, description = "", inputSchema }: Tool): ModelsTool => ({
-  ...{ name, description, parameters: inputSchema },
+  name,
+  description,
+  parameters: inputSchema,
 });
 
 /** Tokens are counted in so many characters, and estimated by length beyond; of a tool with more values nothing is said. */

@@ -202,7 +202,13 @@ export class StateBlocks {
       // Else the older pieces would be put into the newer whole block when it is read.
       !unknown.isDisjointFrom(rows.cells);
     return {
-      ...{ memory, known, cells, pieces, unknown, empty, isFull },
+      memory,
+      known,
+      cells,
+      pieces,
+      unknown,
+      empty,
+      isFull,
       bytes: count * STORED_BLOCK + bytes,
       room: count * STORED_BLOCK + MOST_BYTES,
       roomBefore: stored.size * STORED_BLOCK + MOST_BYTES,

@@ -181,7 +181,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   const readResource: ServletUnderTest["readResource"] = (uri, script = {}) =>
     called({ kind: "resource", name: uri }, script);
   return {
-    ...{ list, callTool, readResource },
+    list,
+    callTool,
+    readResource,
     view: async (name) =>
       viewUnderTest(name, { servlet, lists: await list(), callTool, readResource }),
     getPrompt: (name, args = {}, script = {}) =>

@@ -91,8 +91,13 @@ async function outcomeOf(
   const { callTools: call } = setup;
   if (call === undefined) return undefined;
   const asked = {
-    ...{ calls, at: journal.position, seed: await journal.callSeed(), time: journal.now },
-    ...{ fuel: guest.fuelMeter!.left, waitMs: budget.leftMs, ...how },
+    calls,
+    at: journal.position,
+    seed: await journal.callSeed(),
+    time: journal.now,
+    fuel: guest.fuelMeter!.left,
+    waitMs: budget.leftMs,
+    ...how,
   };
   return guest.wait<CalledTools>((signal) => call(asked, signal));
 }

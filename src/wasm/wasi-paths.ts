@@ -121,7 +121,12 @@ export const pathFunctions: Readonly<Record<string, FileFunction>> = {
     const node = opened(call, where, { oflags, writes });
     const { kind } = files.node(node);
     const number = files.open({
-      ...{ node, kind, mount: where.through.mount, isPreopened: false, offset: 0, flags },
+      node,
+      kind,
+      mount: where.through.mount,
+      isPreopened: false,
+      offset: 0,
+      flags,
       rights: rights & RIGHTS_ALL,
       inheriting: inheriting & RIGHTS_ALL,
     });

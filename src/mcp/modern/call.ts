@@ -116,7 +116,11 @@ export async function answerCall(
         retry: promote,
         earlier: ({ reason: { recorded }, fuelUsed }) =>
           goOn({
-            ...{ rounds, ...runInput, ...pins, fuelUsed, recorded },
+            rounds,
+            ...runInput,
+            ...pins,
+            fuelUsed,
+            recorded,
             ...(resumption && { resumption }),
           }),
       },

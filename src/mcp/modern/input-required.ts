@@ -130,7 +130,10 @@ export async function resume(
     };
     const isTask = earlier?.kind === "task";
     const going = {
-      ...{ rounds, resumption, isTask, fuelUsed },
+      rounds,
+      resumption,
+      isTask,
+      fuelUsed,
       ...(link !== undefined && { link }),
       ...(principal.profile !== undefined && { pinned: state.pinned ?? {} }),
     };
