@@ -37,6 +37,16 @@ export const publicLimits = {
   httpMs: 60 * 1000,
   /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */
   httpRequests: 500,
+  /**
+   * Memory that calls which wait keep in one isolate, which has 128 MiB on Cloudflare: the rest is for code, idle
+   * instances, and the call that runs. A guest without room is unwound while it waits, and computes again what it had
+   * computed before.
+   */
+  waitingBytes: 64 * 1024 * 1024,
+  /** Part of `waitingBytes` for one caller or /48, if known: the others must be served too. */
+  waitingBytesOfOne: 32 * 1024 * 1024,
+  /** How long a call waits where there is no room even for what is kept of an unwound guest, before it is refused. */
+  roomMs: 5000,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
   /** Items on one page of a list. Some clients never ask for a second page. */
@@ -143,16 +153,11 @@ const all = {
   answerFuel: 6000,
   /** Fuel for each byte that the host reads or writes for a guest. */
   byteFuel: 8,
-  /**
-   * Memory that guests which wait keep in one isolate, which has 128 MiB: the rest is for code, idle
-   * instances, and the call that runs.
-   */
-  waitingBytes: 64 * 1024 * 1024,
-  /** Part of `waitingBytes` for one caller or /48, if known: the others must be served too. */
-  waitingBytesOfOne: 32 * 1024 * 1024,
   /** Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
-  /** Delay before a task that found no room to wait is run again, plus a random delay of up to as much. */
+  /** Overhead of a call that waits without its guest: its request and host objects. */
+  unwoundOverheadBytes: 32 * 1024,
+  /** Delay before a task that found no room is run again, plus a random delay of up to as much. */
   shortageMs: 5000,
   /** The longest such delay, before the random part: it grows while there is no room, as each run opens the task's record. */
   maxShortageMs: 60_000,

@@ -147,9 +147,7 @@ export class ScopeState {
       console.warn(`[${servlet.name}] Its build has changed: its memory starts empty.`);
       this.dropKept();
     }
-    const files = this.filesFor(servlet, setup.world.now(), run.room);
-    // What they begin with is the operator's, so it costs no fuel.
-    if (files !== undefined) processor.spend(setup.caller, fuelOfWork(files.work));
+    const files = this.#filesOf(run);
     const running: Running = {
       ...{ ...run, files, changes: [], said: { after, notices: [] }, isCommitted: false },
       memory: { blocks: new Map(), used: new Uint8Array() },
@@ -171,6 +169,14 @@ export class ScopeState {
       this.#source(running),
     );
     return plainEnding(ending, running.isCommitted ? running.changes : []);
+  }
+
+  /** The folders of a run; undefined if its servlet has none. Throws as `filesFor`. */
+  #filesOf({ servlet, setup, room }: ScopeRun): Files | undefined {
+    const files = this.filesFor(servlet, setup.world.now(), room);
+    // What they begin with is the operator's, so it costs no fuel.
+    if (files !== undefined) processor.spend(setup.caller, fuelOfWork(files.work));
+    return files;
   }
 
   /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
@@ -277,8 +283,13 @@ export class ScopeState {
 
   /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
   #source(running: Running): InstanceSource {
-    const { files, isDurable, servlet } = running;
+    const { isDurable, servlet } = running;
     return {
+      renewed: () => {
+        running.changes.length = 0;
+        running.files = this.#filesOf(running);
+        return running.files ? { files: running.files } : {};
+      },
       take: async (_program, guest) => {
         // Its ending is stored under its seed, so the journal must have the seed first.
         if (isDurable) await guest.journal.begin();
@@ -296,6 +307,7 @@ export class ScopeState {
       },
       giveBack: async (_program, instance, ending) => {
         const { guest } = instance;
+        const { files } = running;
         // If the call failed or discards its changes, they are lost together with its instance.
         const isKept = ending !== undefined && ending.kind !== "suspended";
         if (!isKept || guest === undefined || guest.leaves === "nothing") {

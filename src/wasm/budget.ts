@@ -19,11 +19,16 @@ type Counted = "httpRequests" | "logLines" | "notifications";
 export class Budget {
   #heldBytes = 0;
   #waitedMs = 0;
-  readonly #counts: Record<Counted, number> = { httpRequests: 0, logLines: 0, notifications: 0 };
+  #counts: Record<Counted, number> = { httpRequests: 0, logLines: 0, notifications: 0 };
   readonly #waitMs: number;
 
-  constructor(waitMs = limits.waitMs) {
+  /** Of a run that goes on from one whose guest was unwound to wait, with what that has used up. */
+  constructor(waitMs = limits.waitMs, before?: Budget) {
     this.#waitMs = waitMs;
+    if (before === undefined) return;
+    this.#waitedMs = before.#waitedMs;
+    // Its requests are counted anew as they are repeated.
+    this.#counts = { ...before.#counts, httpRequests: 0 };
   }
 
   /** Host memory that is kept for the guest until its call ends. */
@@ -71,9 +76,12 @@ export class FuelMeter {
   /** The caller's message where the fuel is used up. */
   readonly exhaustedMessage: string;
   /** The guest's own count of what is left; it traps below zero. */
-  readonly #gauge: { value: bigint };
+  #gauge: { value: bigint };
   /** Fuel that all runs of the call will have used when this run has none left. */
   readonly #whole: number;
+  /** Fuel of a whole run, and of all runs. */
+  readonly #ofRun: number;
+  readonly #ofCall: number;
   /** The fuel that was left at the last payment, and the fuel at which the next turn is due. */
   #left: bigint;
   #next: bigint;
@@ -82,7 +90,9 @@ export class FuelMeter {
   #innerFuel = 0;
 
   constructor(gauge: { value: bigint }, { fuel = limits.guestFuel, fuelUsed = 0 }: Fuel) {
-    const left = Math.floor(fuel * limits.callTanks) - fuelUsed;
+    this.#ofRun = fuel;
+    this.#ofCall = Math.floor(fuel * limits.callTanks);
+    const left = this.#ofCall - fuelUsed;
     const full = BigInt(Math.min(fuel, left));
     gauge.value = full;
     this.#gauge = gauge;
@@ -108,6 +118,16 @@ export class FuelMeter {
   /** Fuel that all runs of the call have used so far. */
   get used(): number {
     return this.#whole - Number(this.#gauge.value);
+  }
+
+  /** True if another run that repeats this one would have as much fuel as any. */
+  get canRepeat(): boolean {
+    return this.#ofCall - this.used >= this.#ofRun;
+  }
+
+  /** Leaves the instance's own count, as another guest is to use that; what is paid from now on is counted here. */
+  detach(): void {
+    this.#gauge = { value: this.#gauge.value };
   }
 
   /** Fuel that was used since this was last called. */
@@ -148,6 +168,36 @@ export class FuelMeter {
 /** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
 const waiting = new Set<Reservation>();
 
+/** A call that waits for room to wait in. */
+interface Queued {
+  caller: string | undefined;
+  bytes: number;
+  /** When it last looked whether there is room, in Unix ms. */
+  looked: number;
+}
+
+/** Those calls in the order in which they came: what one needs is kept free of later calls of its caller. */
+const queue = new Set<Queued>();
+
+/** Pause between two looks, in ms: the first and the longest. */
+const [FIRST_LOOK_MS, LOOK_MS] = [5, 250];
+/** A call that has not looked for so long has died with its object, in ms. */
+const DEAD_MS = 5000;
+
+/** Callers of one /48 are one. */
+const siteOf = (caller: string | undefined) => caller && (networkSiteOf(caller) ?? caller);
+
+/** A guest that is to wait. */
+export interface Waiter {
+  /** Memory that it keeps meanwhile. */
+  bytes: number;
+  caller: string | undefined;
+  /** How long it waits at most, in ms. */
+  leftMs: number;
+  /** Its place among the calls that servlets make. */
+  place?: string | undefined;
+}
+
 /** The memory that a guest keeps while it waits. */
 export class Reservation {
   readonly #caller: string | undefined;
@@ -156,34 +206,57 @@ export class Reservation {
   #bytes = 0;
   #isReleased = false;
 
-  private constructor(caller: string | undefined, place: string, until: number) {
-    this.#caller = caller;
+  private constructor({ caller, leftMs, place = "" }: Waiter) {
+    this.#caller = siteOf(caller);
     this.#place = place;
-    this.#until = until;
+    this.#until = Date.now() + leftMs + limits.httpMs;
   }
 
   /**
-   * A reservation for a guest of so many bytes that waits for `leftMs` at most; undefined where the guests that
-   * wait already leave no room for it. One that is alone always has room, and so has one that others wait for.
+   * Undefined where the guests that wait already leave no room for it, or calls of its caller that came before wait for
+   * room. One that is alone always has room, and so has one that others wait for.
    */
-  static take(
-    bytes: number,
-    caller: string | undefined,
-    leftMs: number,
-    place = "",
-  ): Reservation | undefined {
-    const reservation = new Reservation(
-      caller && (networkSiteOf(caller) ?? caller),
-      place,
-      Date.now() + leftMs + limits.httpMs,
-    );
-    return reservation.grow(bytes + limits.waitingOverheadBytes) ? reservation : undefined;
+  static take(waiter: Waiter, queued?: Queued): Reservation | undefined {
+    const reservation = new Reservation(waiter);
+    return reservation.grow(waiter.bytes, queued) ? reservation : undefined;
+  }
+
+  /** Takes it although there is no room. */
+  static force(waiter: Waiter): Reservation {
+    const reservation = new Reservation(waiter);
+    reservation.#bytes = waiter.bytes;
+    waiting.add(reservation);
+    return reservation;
+  }
+
+  /**
+   * Waits until there is room. Each call looks for itself, as no request or object may settle what another waits for; `pause`
+   * waits for so many ms, and throws where the call waits no longer.
+   */
+  static async whenFree(
+    waiter: Waiter,
+    pause: (ms: number) => Promise<void>,
+  ): Promise<Reservation> {
+    const { caller, bytes } = waiter;
+    const queued = { caller: siteOf(caller), bytes, looked: Date.now() };
+    queue.add(queued);
+    try {
+      for (let ms = FIRST_LOOK_MS; ; ms = Math.min(2 * ms, LOOK_MS)) {
+        const reservation = Reservation.take(waiter, queued);
+        if (reservation !== undefined) return reservation;
+        await pause(ms);
+        queued.looked = Date.now();
+      }
+    } finally {
+      queue.delete(queued);
+    }
   }
 
   /** Takes more; false where there is no room for it. Does nothing after its release. */
-  grow(bytes: number): boolean {
+  grow(bytes: number, queued?: Queued): boolean {
     if (this.#isReleased) return true;
-    const { all, own } = this.#others();
+    const { all, own: taken } = this.#others();
+    const own = taken + (this.#bytes === 0 ? this.#bytesBefore(queued) : 0);
     const isTooMuch =
       (all > 0 && all + this.#bytes + bytes > limits.waitingBytes) ||
       (own > 0 && own + this.#bytes + bytes > limits.waitingBytesOfOne);
@@ -214,6 +287,21 @@ export class Reservation {
       }
     }
     return { all, own };
+  }
+
+  /** Bytes that calls of the same caller wait for which came before this one, or before now. */
+  #bytesBefore(queued: Queued | undefined): number {
+    // A call inside one that waits gives the room that this keeps back only when it has ended.
+    if (this.#caller === undefined || this.#place.includes("/")) return 0;
+    const now = Date.now();
+    let bytes = 0;
+    for (const one of queue) {
+      if (one === queued) break;
+      // So has one whose clock was set back.
+      if (Math.abs(now - one.looked) > DEAD_MS) queue.delete(one);
+      else if (one.caller === this.#caller) bytes += one.bytes;
+    }
+    return bytes;
   }
 
   #isWithin(other: Reservation): boolean {

@@ -3,8 +3,8 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
 import { Suspended, Wait } from "../core/suspension.ts";
-import { BudgetExceeded, type Fuel } from "./budget.ts";
-import { Exit, Guest, GuestError, type Setup } from "./guest.ts";
+import { BudgetExceeded, type Budget, type Fuel } from "./budget.ts";
+import { Exit, Guest, GuestError, Unwound, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
 import { runExport, type Instance } from "./link.ts";
@@ -34,6 +34,8 @@ export type Ending =
 
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
+  /** The parts of the setup that a run begins anew: called before each run but the first. */
+  renewed?(): Partial<Setup>;
   /**
    * Provides an instance; called in the guest's turn. If it resolves to undefined, it must be called again in a later turn. May
    * charge the guest for the work, after attaching the guest to the instance.
@@ -53,11 +55,14 @@ export interface Durability {
   /** When it begins, if not later, in Unix ms. */
   time?: number | undefined;
   keeper?: Keeper | undefined;
+  /** Of the run before, where this one goes on from a guest that was unwound to wait. */
+  budget?: Budget | undefined;
 }
 
 /**
  * Runs one export of a prepared servlet in a pristine instance. With `recorded`, the run goes on from
- * an earlier one, whose input it is given.
+ * an earlier one, whose input it is given. Where there is no room for its guest while it waits, that is unwound, and another
+ * one goes on from its journal.
  *
  * Throws a `Fault` where the call was cancelled, the client cannot answer what the guest asked, or this
  * run did something else than the earlier one; everything else that the guest may do ends in an `Ending`.
@@ -69,7 +74,7 @@ export async function callExport(
   setup: Setup & Durability,
   source = pool,
 ): Promise<Ending> {
-  const { recorded, keeper, world, seed, time } = setup;
+  const { recorded, keeper, world, seed, time, budget } = setup;
   const begun = recorded ?? {
     hash: program.hash ?? "",
     input,
@@ -77,7 +82,7 @@ export async function callExport(
     ...(time !== undefined && { time: Math.max(time, world.now()) }),
   };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
-  const guest = new Guest(setup, journal);
+  const guest = new Guest(setup, journal, budget);
   let instance: Instance | undefined;
   let hasWaited = false;
   // Before its turn it has no instance, and so takes no memory.
@@ -89,6 +94,7 @@ export async function callExport(
     instance = taken instanceof Promise ? await taken : taken;
   }
   let ending: Ending | undefined;
+  let answered: Unwound["answered"] | undefined;
   try {
     if (guest.fuelMeter === undefined) guest.attach(instance.exports, setup);
     if (hasWaited) await guest.turn();
@@ -102,19 +108,9 @@ export async function callExport(
     return ending;
   } catch (error) {
     const reason = guest.ended ?? error;
-    if (!(reason instanceof Wait)) {
-      return Object.assign(unwound(guest, reason), { fuelUsed: guest.fuelMeter?.used ?? 0 });
-    }
-    await journal.keep();
-    // A run that found no room and got no further will be repeated, and is not the guest's doing. Calls inside may have gone on.
-    const isInVain =
-      reason.reason.kind === "retry" && journal.position === (recorded?.entries.length ?? 0);
-    const { used, innerFuel } = guest.fuelMeter!;
-    const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + innerFuel : used;
-    const suspended = new Suspended(reason.reason, fuelUsed, {
-      recorded: journal.recorded(reason.reason),
-    });
-    return { kind: "suspended", suspended };
+    if (!(reason instanceof Unwound)) return await interrupted(guest, reason);
+    ({ answered } = reason);
+    guest.detach();
   } finally {
     guest.count();
     // However it ended, its stack is gone: what is left of the call is in its memories and globals.
@@ -122,9 +118,37 @@ export async function callExport(
       const back = source.giveBack(program, instance, ending);
       if (back !== undefined) await back;
     } finally {
-      guest.end();
+      if (answered === undefined) guest.end();
     }
   }
+  // A call that waits without its guest must not keep the instance.
+  instance = undefined;
+  try {
+    await answered;
+  } catch (error) {
+    return await interrupted(guest, error).finally(() => guest.end());
+  }
+  const next = {
+    recorded: journal.recorded(),
+    fuelUsed: guest.fuelMeter!.used,
+    budget: guest.budget,
+  };
+  guest.end();
+  return callExport(program, name, input, { ...setup, ...source.renewed?.(), ...next }, source);
+}
+
+/** The ending of a guest that did not come to its end by itself. */
+async function interrupted(guest: Guest, reason: unknown): Promise<Ending> {
+  const { journal, setup, fuelMeter } = guest;
+  if (!(reason instanceof Wait))
+    return Object.assign(unwound(guest, reason), { fuelUsed: fuelMeter?.used ?? 0 });
+  await journal.keep();
+  // A run that found no room and got no further will be repeated, and is not the guest's doing. Calls inside may have gone on.
+  const isInVain = reason.reason.kind === "retry" && !journal.hasGoneOn;
+  const { used, innerFuel } = fuelMeter!;
+  const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + innerFuel : used;
+  const recorded = journal.recorded(reason.reason);
+  return { kind: "suspended", suspended: new Suspended(reason.reason, fuelUsed, { recorded }) };
 }
 
 /** Runs one export in an instance that has started, in a call of this guest that cannot be suspended. */

@@ -43,7 +43,7 @@ const ERROR_BLOCK = 28;
 export class GuestMemory {
   /** Absent before it may compute. */
   fuelMeter: FuelMeter | undefined;
-  #kernel!: KernelExports;
+  #exports: KernelExports | undefined;
   #marks: ReturnType<typeof marksIn> | undefined;
 
   /**
@@ -52,10 +52,21 @@ export class GuestMemory {
    */
   attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
     if (!isPrepared(exports)) throw new Error("not the exports of a prepared servlet");
-    this.#kernel = exports;
+    this.#exports = exports;
     const marks = exports[MARKS_EXPORT];
     this.#marks = marks && marksIn(marks.buffer);
-    this.fuelMeter = new FuelMeter(this.#kernel.edge_fuel, fuel);
+    this.fuelMeter = new FuelMeter(exports.edge_fuel, fuel);
+  }
+
+  /** Leaves the instance to other calls; what is paid from now on is counted here. */
+  detach(): void {
+    this.fuelMeter?.detach();
+    this.#exports = this.#marks = undefined;
+  }
+
+  get #kernel(): KernelExports {
+    if (this.#exports === undefined) throw new Error("The guest has no instance.");
+    return this.#exports;
   }
 
   /** Takes from what the guest may compute. Throws where that is used up. */

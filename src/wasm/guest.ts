@@ -3,7 +3,7 @@ import { limits } from "../core/limits.ts";
 import { isChange, type Notification } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
-import { Budget, BudgetExceeded, GuestError, Reservation } from "./budget.ts";
+import { Budget, BudgetExceeded, GuestError, Reservation, type Waiter } from "./budget.ts";
 import { GuestMemory } from "./guest-memory.ts";
 import { keptDetailBytes, type Journal, type LazyAnswer, type Question } from "./journal.ts";
 import { processor } from "./processor.ts";
@@ -19,6 +19,20 @@ export class Exit {
   readonly code: number;
   constructor(code: number) {
     this.code = code;
+  }
+}
+
+/**
+ * Thrown to a guest for whose memory there is no room while it waits: it is unwound, and its call goes on in another instance
+ * once its question is answered.
+ */
+export class Unwound {
+  /** Settles when the journal has the answer; rejects with what ends the call. */
+  readonly answered: Promise<unknown>;
+  constructor(answered: Promise<unknown>) {
+    this.answered = answered;
+    // It may fail before anybody waits for it.
+    answered.catch(() => {});
   }
 }
 
@@ -52,11 +66,12 @@ export class Guest extends GuestMemory {
   #gone: AbortSignal | undefined;
   #waits: Waits | undefined;
 
-  constructor(setup: Setup, journal: Journal) {
+  /** `before` is the budget of the guest that was unwound to wait, if its call goes on from that. */
+  constructor(setup: Setup, journal: Journal, before?: Budget) {
     super();
     this.setup = setup;
     this.journal = journal;
-    this.budget = new Budget(setup.waitMs);
+    this.budget = new Budget(setup.waitMs, before);
   }
 
   /** The beginning of a text that stands in these bytes: see `excerptOf`. */
@@ -101,41 +116,94 @@ export class Guest extends GuestMemory {
     const gate = this.setup.gate?.(ms);
     if (gate !== undefined) await gate;
     this.count();
-    const reservation = (this.#reservation = this.#reserve(ms));
+    this.#demandTime(ms);
+    const room = this.#room();
+    if (room === undefined) throw this.#unwound({ question, live: () => live(ms), lasts }, ms);
     try {
-      const answer = this.#held(await live(ms), question);
-      this.journal.add(answer, this.journal.now + lasts);
+      this.#reservation = room;
+      const answer = this.#add(await live(ms), question, lasts);
       if (this.journal.hasKeeper) await this.journal.keep();
       const turn = this.turn();
       if (turn !== undefined) await turn;
       return answer;
     } finally {
-      reservation.release();
+      room.release();
     }
   }
 
-  /**
-   * Room to wait in. Where there is none, a call that lasts is unwound and run again later: nothing was
-   * asked yet, so the shortage is no answer. So is one whose run has waited for nearly as long as it may.
-   *
-   * Throws a `Wait` then, and `too_many` in other calls.
-   */
-  #reserve(ms: number): Reservation {
-    const lasts = this.setup.gate !== undefined;
-    const { waitedMs, leftMs } = this.budget;
-    if (lasts && waitedMs > 0 && leftMs < Math.max(ms, limits.httpMs)) throw this.#retry(0);
-    const reservation = this.#room();
-    if (reservation !== undefined) return reservation;
-    if (lasts) throw this.#retry(limits.shortageMs);
-    const message = "Too many calls are waiting for something. Try again in a moment.";
-    throw new Fault("too_many", message, { data: { retryAfter: 1 } });
+  /** Records a live answer. */
+  #add<T extends string | LateAnswer>(given: T, question: Question, lasts: number): T {
+    const answer = this.#held(given, question);
+    this.journal.add(answer, this.journal.now + lasts);
+    return answer;
   }
 
-  /** Room for what it keeps while it waits; undefined where there is none. */
+  /** Throws a `Wait` for a call that lasts, and whose run has waited for nearly as long as it may. */
+  #demandTime(ms: number): void {
+    const { waitedMs } = this.budget;
+    if (this.setup.gate !== undefined && waitedMs > 0 && this.#spareMs(ms) < 0)
+      throw this.#retry(0);
+  }
+
+  /** How long this run may wait besides a question that takes so many ms. */
+  #spareMs(ms: number): number {
+    return this.budget.leftMs - Math.max(ms, limits.httpMs);
+  }
+
+  /** Room for all that it keeps while it waits; undefined where there is none. */
   #room(): Reservation | undefined {
+    const waiter = this.#waiter(this.memoryBytes + limits.waitingOverheadBytes);
+    const room = Reservation.take(waiter);
+    // Its runs have been repeated so often that it has not enough fuel for another.
+    return room ?? (this.fuelMeter!.canRepeat ? undefined : Reservation.force(waiter));
+  }
+
+  #waiter(bytes: number): Waiter {
     const { heldBytes, leftMs } = this.budget;
     const { caller, place } = this.setup;
-    return Reservation.take(this.memoryBytes + heldBytes, caller, leftMs, place);
+    return { bytes: bytes + heldBytes, caller, leftMs, place };
+  }
+
+  /** Asks without keeping its memory: only what the host keeps for it needs room. */
+  #unwound({ question, live, lasts }: Asked, ms: number): Unwound {
+    const { details } = question;
+    let bytes = limits.unwoundOverheadBytes;
+    if (typeof details !== "string") {
+      details.body = details.body.slice();
+      bytes += details.body.length;
+    }
+    const answered = async () => {
+      const room = await this.#roomInTurn(this.#waiter(bytes), ms);
+      try {
+        this.#reservation = room;
+        this.#add(await live(), question, lasts);
+        await this.journal.keep();
+      } finally {
+        room.release();
+      }
+    };
+    return new Unwound(answered());
+  }
+
+  /**
+   * Waits for room after the calls that came before. Nothing was asked yet, so a shortage is no answer: a call that lasts is
+   * suspended in the end, and run again later.
+   *
+   * Throws a `Wait` then, and `too_many` in other calls that have sent nothing.
+   */
+  async #roomInTurn(waiter: Waiter, ms: number): Promise<Reservation> {
+    const { gate, world, place = "" } = this.setup;
+    const mayRefuse = gate === undefined && !place.includes("/") && !this.journal.hasSent;
+    const mostMs = gate === undefined ? limits.roomMs : this.#spareMs(ms);
+    let waitedMs = 0;
+    const pausing = (signal: AbortSignal) => async (pauseMs: number) => {
+      await gate?.(0);
+      if (waitedMs >= mostMs && gate !== undefined) throw this.#retry(limits.shortageMs);
+      if (waitedMs >= mostMs && mayRefuse) throw tooManyWait();
+      waitedMs += pauseMs;
+      await world.sleep(pauseMs, signal);
+    };
+    return this.wait((signal) => Reservation.whenFree(waiter, pausing(signal)));
   }
 
   #retry(ms: number): Wait {
@@ -163,7 +231,7 @@ export class Guest extends GuestMemory {
 
   /** Serves others, unless the guests that wait leave no room for this one. */
   async giveWay(): Promise<void> {
-    const room = this.#room();
+    const room = Reservation.take(this.#waiter(this.memoryBytes + limits.waitingOverheadBytes));
     if (room === undefined) return;
     this.count();
     try {
@@ -309,5 +377,18 @@ export class Guest extends GuestMemory {
     else setup.notify(notification);
   }
 }
+
+/** A question that has no recorded answer. */
+interface Asked {
+  question: Question;
+  live(): Promise<string | LateAnswer>;
+  /** How long it is known to take, in ms. */
+  lasts: number;
+}
+
+const tooManyWait = () =>
+  new Fault("too_many", "Too many calls are waiting for something. Try again in a moment.", {
+    data: { retryAfter: 1 },
+  });
 
 const waitedTooLong = () => new BudgetExceeded("The servlet waited for too long and was stopped.");

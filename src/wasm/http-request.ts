@@ -57,13 +57,11 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<R
   const url = typeof address === "string" ? URL.parse(address) : null;
   // Method and host only: a path or a query may hold a secret.
   const line = `${typeof method === "string" ? method.toUpperCase() : "GET"} ${url?.host ?? ""}`;
-  const question = {
-    what: guest.hide(`http ${line}`),
-    details: { head: JSON.stringify(head), body },
-  };
+  const details = { head: JSON.stringify(head), body };
+  const question = { what: guest.hide(`http ${line}`), details };
   const live = async () => {
     try {
-      return new RecordedResponse(await requestForGuest(guest, head, body, url));
+      return new RecordedResponse(await requestForGuest(guest, head, details.body, url));
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       return JSON.stringify({ error: error.message });

@@ -1,4 +1,4 @@
-import { adviceAfter } from "../core/unknown-outcome.ts";
+import { adviceAfter, hasSentIn } from "../core/unknown-outcome.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
@@ -28,7 +28,10 @@ export interface Question {
   words?: string | undefined;
 }
 
-/** Hashed as text followed by base64, in pieces, so that a large body is not copied. */
+/**
+ * Hashed as text followed by base64, in pieces, so that a large body is not copied. The body may be a view of its guest's
+ * memory; it is replaced by a copy before that guest is unwound.
+ */
 export interface Details {
   head: string;
   body: Uint8Array;
@@ -186,6 +189,16 @@ export class Journal {
 
   get position(): number {
     return this.#at;
+  }
+
+  /** True if the call may have sent what must not be sent twice. */
+  get hasSent(): boolean {
+    return hasSentIn({ entries: this.#entries, intents: this.#announced });
+  }
+
+  /** True if this run was given an answer that no earlier run has had. */
+  get hasGoneOn(): boolean {
+    return this.#at > (this.#recorded?.entries.length ?? 0);
   }
 
   /** True while the run repeats an earlier one. */

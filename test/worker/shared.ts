@@ -29,7 +29,7 @@ beforeAll(async () => {
   counters.clear();
   // Guests of other files may still wait here. By this time none of them can, and taking a place clears theirs away.
   Date.now = () => now() + 1e12;
-  Reservation.take(0, undefined, 0)?.release();
+  Reservation.take({ bytes: 0, caller: undefined, leftMs: 0 })?.release();
   Date.now = now;
 });
 

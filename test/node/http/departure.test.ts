@@ -14,7 +14,9 @@ const ADDRESS = "192.0.2.9";
 let log = "";
 const { port, url, served } = await serving({
   // By signs of life, clients of calls that wait see that these have begun.
-  variables: { TEST_LIMITS: JSON.stringify({ concurrentCalls: PLACES, keepAliveMs: 200 }) },
+  variables: {
+    TEST_LIMITS: JSON.stringify({ concurrentCalls: PLACES, keepAliveMs: 200, roomMs: 0 }),
+  },
   log: (text) => (log += text),
 });
 
@@ -150,7 +152,10 @@ describe("a client that leaves", { shuffle: false }, () => {
   // A guest that is left behind would take the room of one that waits here.
   test("leaves no guest behind: only so much memory may wait at once; one more call must retry later", async () => {
     // Its guest has a page of 64 KiB, and so has its kernel.
-    const most = Math.floor(limits.waitingBytes / (2 * 65536 + limits.waitingOverheadBytes));
+    const ofGuest = 2 * 65536 + limits.waitingOverheadBytes;
+    const withGuests = Math.floor(limits.waitingBytes / ofGuest);
+    const rest = limits.waitingBytes - withGuests * ofGuest;
+    const most = withGuests + Math.floor(rest / limits.unwoundOverheadBytes);
     const sockets = Array.from({ length: most + 10 }, () => connect(port, "127.0.0.1"));
     // Each has an answer, or a sign of life.
     const answers = await Promise.all(

@@ -126,8 +126,7 @@ function wrongTimes(seed: number, calls: readonly Call[]) {
     lostAlarm: sometimes(0.2),
     // A call_id is forgotten after an hour.
     jumpBack: calls.some(({ client }) => client === "otc") ? 0 : sometimes(0.003),
-    // Calls that are no tasks are refused.
-    full: calls.every(({ client }) => client === "tasks") ? sometimes(0.02) : 0,
+    full: sometimes(0.02),
   };
 }
 
@@ -206,9 +205,8 @@ export function callingSceneOf(seed: number, faultySteps: number): Scene {
     };
   });
   const faults = { ...scene.faults, ...wrongTimes(seed, calls) };
-  // From random numbers of its own. Calls that do not last are refused.
+  // From random numbers of its own.
   const room = new Chance(seed * 31_337 + 7);
-  const lasts = calls.every(({ client }) => client !== "sessionless");
-  if (lasts && room.of(0.4)) faults.full = 0.1 * room.next();
+  if (room.of(0.4)) faults.full = 0.1 * room.next();
   return { ...scene, calls, faults };
 }

@@ -1,5 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
+import { Reservation } from "../../../src/wasm/budget.ts";
 import type { Answer } from "../server.ts";
 import {
   accept,
@@ -53,6 +54,8 @@ describe("a task that finds its isolate full of calls that wait", () => {
       .mockImplementation(async () => new Response("there"));
     const other = callOf("plan_never", steps(http("GET", "/")));
     await eventually(() => expect(sent).toHaveBeenCalledTimes(1));
+    // A run that may not wait for long in its object is suspended.
+    limited({ waitMs: 1 });
     const id = await planned(http("GET", "/"), http("GET", "/"));
     const pauses: number[] = [];
     for (let run = 0; run < 8; run++) {
@@ -71,6 +74,7 @@ describe("a task that finds its isolate full of calls that wait", () => {
     }
     letGo();
     await other;
+    limited({ waitMs: 1e9 });
     await ring(id, 400_000);
     expect(saidIn(await until(id, "completed"))).toEqual([
       [200, "there"],
@@ -121,9 +125,9 @@ test("of tasks that are due at once few begin, and one that waits for something 
   await until(stuck, "cancelled");
 });
 
-describe("a call that can become a task does so where its isolate is full", () => {
+describe("a call that can become a task does so where its isolate is full for long", () => {
   const crowded = async (call: () => Promise<Answer>) => {
-    limited({ waitingBytes: 1, shortageMs: 20, promoteAfterMs: 100_000 });
+    limited({ waitingBytes: 1, promoteAfterMs: 50 });
     vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("there"));
     const other = occupied(200);
     const { result } = await call();
@@ -144,8 +148,11 @@ describe("a call that can become a task does so where its isolate is full", () =
   });
 });
 
-test("a call without a task must retry later", async () => {
+test("a call without a task waits for room, and must retry where it has waited for long", async () => {
   limited({ waitingBytes: 1 });
+  const [first, second] = [occupied(200), occupied(1)];
+  for (const one of [first, second]) expect(textIn(await one)).toContain("slept");
+  limited({ roomMs: 0 });
   const other = occupied(200);
   const { status, error } = await callOf("plan_never", steps(NAP));
   expect([status, error?.message]).toEqual([
@@ -153,6 +160,56 @@ test("a call without a task must retry later", async () => {
     expect.stringMatching(/^Too many calls are wait/),
   ]);
   await other;
+});
+
+describe("a call whose guest has no room to wait", () => {
+  const CALLS = 20;
+  const fetching = () =>
+    vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return new Response("there");
+    });
+
+  test("goes on from its journal, and sends each request once", async () => {
+    // Room for few guests, and for all that is kept of the others.
+    limited({ waitingBytesOfOne: 6 * 1024 * 1024 });
+    const sent = fetching();
+    const program = steps(http("GET", "/"), { do: "random" }, http("POST", "/pay"), NAP);
+    const headers = { "cf-connecting-ip": newAddress() };
+    const all = Array.from({ length: CALLS }, () => callOf("plan_never", program, { headers }));
+    for (const answer of await Promise.all(all)) {
+      const said = saidIn(answer);
+      expect([said[0], ...said.slice(2)]).toEqual([[200, "there"], [200, "there"], "slept"]);
+    }
+    expect(sent).toHaveBeenCalledTimes(2 * CALLS);
+  });
+
+  test("and has sent a POST waits for it, and is never refused", async () => {
+    limited({ waitingBytes: 1, roomMs: 0 });
+    const sent = vi.spyOn(globalThis, "fetch").mockImplementation(async () => {
+      const other = Reservation.force({ bytes: 1, caller: undefined, leftMs: 10_000 });
+      setTimeout(() => other.release(), 50);
+      return new Response("there");
+    });
+    const answer = await callOf("plan_never", steps(http("POST", "/"), NAP));
+    expect(saidIn(answer)).toEqual([[200, "there"], "slept"]);
+    expect(sent).toHaveBeenCalledTimes(1);
+  });
+
+  test("as a task waits for it in its turn, and is not run again", async () => {
+    limited({ waitingBytes: 1, promoteAfterMs: 0 });
+    fetching();
+    const ids = await Promise.all(
+      Array.from({ length: CALLS }, () => planned({ do: "config" }, http("GET", "/"))),
+    );
+    for (const id of ids) {
+      expect(saidIn(await until(id, "completed"))).toEqual(["hi", [200, "there"]]);
+      const runs = await runInDurableObject(objectOf(id), (_instance, { storage }) =>
+        storage.sql.exec("SELECT 1 FROM history WHERE what = 'run'").toArray(),
+      );
+      expect(runs).toHaveLength(1);
+    }
+  });
 });
 
 describe("a task whose run has waited for nearly as long as it may", () => {

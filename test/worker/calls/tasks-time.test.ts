@@ -63,8 +63,12 @@ describe("a task whose alarm is lost goes on when it is looked at", () => {
     const { answer, asked } = answering();
     const other = callOf("plan_never", steps(http("GET", "/")));
     await asked();
+    // A run that may not wait for long in its object is suspended.
+    const { waitMs } = limits;
+    limited({ waitMs: 1 });
     const id = await planned(NAP);
     await waiting(id, 10 * HOUR);
+    limited({ waitMs });
     answer.isThere = true;
     await other;
     await loseAlarm(id);

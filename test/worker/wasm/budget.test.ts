@@ -9,8 +9,9 @@ import { nobody } from "../../../src/wasm/pool.ts";
 describe("a place to wait in", () => {
   const MIB = 1024 * 1024;
   const MINUTE = 60_000;
-  const small = { waitingBytes: 8 * MIB, waitingBytesOfOne: 4 * MIB, waitingOverheadBytes: 0 };
+  const small = { waitingBytes: 8 * MIB, waitingBytesOfOne: 4 * MIB };
   const usual = { ...limits };
+  const waiter = (bytes: number, caller: string) => ({ bytes, caller, leftMs: MINUTE });
   beforeEach(() => configureLimits(small));
   afterEach(() => {
     configureLimits(usual);
@@ -19,25 +20,25 @@ describe("a place to wait in", () => {
 
   test("is there while all of them, and those of one caller, leave room", () => {
     const reservations = [
-      Reservation.take(3 * MIB, "a", MINUTE),
-      Reservation.take(3 * MIB, "b", MINUTE),
+      Reservation.take(waiter(3 * MIB, "a")),
+      Reservation.take(waiter(3 * MIB, "b")),
     ];
     expect(reservations).not.toContain(undefined);
-    expect(Reservation.take(2 * MIB, "a", MINUTE)).toBeUndefined();
-    expect(Reservation.take(3 * MIB, "c", MINUTE)).toBeUndefined();
+    expect(Reservation.take(waiter(2 * MIB, "a"))).toBeUndefined();
+    expect(Reservation.take(waiter(3 * MIB, "c"))).toBeUndefined();
     expect(reservations[0]!.grow(2 * MIB)).toBe(true); // It is its caller's only one.
     for (const one of reservations) one!.release();
-    const alone = Reservation.take(100 * MIB, "a", MINUTE);
+    const alone = Reservation.take(waiter(100 * MIB, "a"));
     expect(alone).toBeDefined();
     alone!.release();
   });
 
   test("of a guest whose object has died is free once it cannot wait any longer", () => {
     vi.useFakeTimers({ now: Date.now() });
-    expect(Reservation.take(7 * MIB, "a", MINUTE)).toBeDefined();
-    expect(Reservation.take(2 * MIB, "b", MINUTE)).toBeUndefined();
+    expect(Reservation.take(waiter(7 * MIB, "a"))).toBeDefined();
+    expect(Reservation.take(waiter(2 * MIB, "b"))).toBeUndefined();
     vi.setSystemTime(Date.now() + MINUTE + limits.httpMs + 1);
-    Reservation.take(2 * MIB, "b", MINUTE)!.release();
+    Reservation.take(waiter(2 * MIB, "b"))!.release();
   });
 });
 

@@ -3,7 +3,7 @@ import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
 import { Wait } from "../../../src/core/suspension.ts";
 import { Reservation } from "../../../src/wasm/budget.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
+import { Guest, type Unwound } from "../../../src/wasm/guest.ts";
 import { Journal } from "../../../src/wasm/journal.ts";
 import { nobody } from "../../../src/wasm/pool.ts";
 
@@ -49,13 +49,17 @@ test("a sleep takes its time by the guest's clock, even where the machine's cloc
   expect(guest.journal.now).toBe(NOW + 1001);
 });
 
-test("a call that finds no room is run again at a whole millisecond", async () => {
+test("a call that finds no room, and may not wait for any, is run again at a whole millisecond", async () => {
   const usual = { ...limits };
   configureLimits({ waitingBytes: 1, shortageMs: 5000 });
-  const other = Reservation.take(1, undefined, 1000);
+  const other = Reservation.take({ bytes: 1, caller: undefined, leftMs: 1000 });
   try {
-    const { guest } = guestIn({ gate: async () => {} });
-    const reason = await guest.sleep(1).catch((error: unknown) => (error as Wait).reason);
+    const { guest } = guestIn({ gate: async () => {}, waitMs: 1 });
+    const unwound = await guest.sleep(1).then(
+      () => undefined,
+      (error: unknown) => error as Unwound,
+    );
+    const reason = await unwound?.answered.catch((error: unknown) => (error as Wait).reason);
     const ms = Math.ceil(5000 * (1 + 77 / 256));
     expect(reason).toEqual({ kind: "retry", until: NOW + ms, ms });
   } finally {
