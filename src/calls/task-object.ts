@@ -30,6 +30,8 @@ export interface TaskCall extends Pick<
 
 /** Who asks for a task, at the endpoint of a profile or not. */
 export interface TaskViewer extends Principal {
+  /** When it asks, in Unix ms by its own clock. */
+  at?: number;
   /** True for a person at a page of this server, who sees the calls of every endpoint. */
   isAtPage?: boolean;
 }

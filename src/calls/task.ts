@@ -52,6 +52,8 @@ export class Task extends DurableObject<Env> {
   #running: AbortController | undefined;
   readonly #goingOn: ContinuationCheck;
   readonly #listing: Listing;
+  /** True once its clock was that of a caller or of an alarm. */
+  #hadTime = false;
   /** Settles when a run ends, or its call waits. */
   readonly #firstRun = Promise.withResolvers<void>();
 
@@ -72,6 +74,7 @@ export class Task extends DurableObject<Env> {
   }
 
   async create(call: TaskCall, start?: Start, uploaded?: Uploaded): Promise<DetailedTask> {
+    this.#hadTime = true;
     const { begun, handed } = waitOf(call, start, this.#store);
     // It exists already if the response to an earlier request was lost.
     if (!this.#store.exists)
@@ -116,6 +119,7 @@ export class Task extends DurableObject<Env> {
   /** True for the owner at the endpoint where its call began, or at a page, while its scopes grant what the task calls. */
   async #isFor(viewing: TaskViewer): Promise<boolean> {
     if (!this.#store.isOf(viewing)) return false;
+    await this.#compareTime(viewing.at);
     const { profile } = this.#store.row;
     const principal = { ...viewing, ...(profile && { profile }) };
     await this.#readable(() => this.#keepTime());
@@ -186,6 +190,7 @@ export class Task extends DurableObject<Env> {
   }
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    this.#hadTime = true;
     return this.#store.alarm.ring(info, async (now) => {
       const begun = await this.#server.starts.take(
         this.#store.exists ? this.#store.row.principal : "",
@@ -199,6 +204,19 @@ export class Task extends DurableObject<Env> {
         begun();
       }
     });
+  }
+
+  /**
+   * The clock of a live object does not go back with the machine's. Where it is ahead of a caller's since that was set back,
+   * the object ends: its caller asks again, and the next one sees the time. A run is not interrupted.
+   */
+  async #compareTime(at = Date.now()): Promise<void> {
+    if (Date.now() - at <= limits.clockSlackMs) this.#hadTime = true;
+    else if (this.#hadTime && this.#running === undefined) {
+      await this.ctx.storage.sync();
+      this.ctx.abort("The clock was set back.");
+      throw new Error("The clock was set back.");
+    }
   }
 
   /**

@@ -81,6 +81,11 @@ export class Tasks {
     };
   }
 
+  /** The principal as it asks now. */
+  get #viewer(): TaskViewer {
+    return { ...this.#principal, at: Date.now() };
+  }
+
   /** An id for `create`. Ids of the platform cannot be guessed, and no others are accepted. */
   newId(): string {
     return this.#objects.newUniqueId().toString();
@@ -113,12 +118,12 @@ export class Tasks {
 
   /** Undefined for an unknown id. */
   get(id: string): Promise<DetailedTask | undefined> {
-    return this.#ask(id, async (task) => task.get(this.#principal));
+    return this.#ask(id, async (task) => task.get(this.#viewer));
   }
 
   /** Returns what is wrong with the answers, if anything; undefined for an unknown id. Ignores answers to closed asks. */
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
-    return this.#ask(id, async (task) => task.update(this.#principal, answers));
+    return this.#ask(id, async (task) => task.update(this.#viewer, answers));
   }
 
   /** A call that was handed over to a person, after `wait` as `Task` has it; undefined for an unknown id. */
@@ -126,35 +131,35 @@ export class Tasks {
     id: string,
     wait?: Parameters<Task["handedOver"]>[1],
   ): Promise<HandedOver | undefined> {
-    return this.#ask(id, async (task) => task.handedOver(this.#principal, wait));
+    return this.#ask(id, async (task) => task.handedOver(this.#viewer, wait));
   }
 
   /** Gives it a person's answer; false where this is not asked (any more), undefined for an unknown id. */
   reply(id: string, key: string, result: Json) {
-    return this.#ask(id, async (task) => task.reply(this.#principal, key, result));
+    return this.#ask(id, async (task) => task.reply(this.#viewer, key, result));
   }
 
   /** Shows, replays or forks it; undefined for an unknown id. Throws as `looked`. */
   async look(id: string, look: Look): Promise<TaskInspection | undefined> {
-    const done = await this.#ask(id, async (task) => task.look(this.#principal, look));
+    const done = await this.#ask(id, async (task) => task.look(this.#viewer, look));
     return done && unsettled(done);
   }
 
   /** False for an unknown id. */
   async cancel(id: string, isByPerson = false): Promise<boolean> {
     const cancel = async (task: DurableObjectStub<Task>) =>
-      task.cancel(this.#principal, { isByPerson });
+      task.cancel(this.#viewer, { isByPerson });
     return (await this.#ask(id, cancel)) ?? false;
   }
 
   /** Cancels and deletes it. */
   async forget(id: string): Promise<void> {
-    await this.#ask(id, async (task) => task.cancel(this.#principal, { isForgotten: true }));
+    await this.#ask(id, async (task) => task.cancel(this.#viewer, { isForgotten: true }));
   }
 
   /** Subscribes a session to the task's progress. */
   adopt(id: string, session: string): Promise<void | undefined> {
-    return this.#ask(id, async (task) => task.adopt(this.#principal, session));
+    return this.#ask(id, async (task) => task.adopt(this.#viewer, session));
   }
 
   async #ask<T>(

@@ -126,7 +126,10 @@ export function replaceGlobals(
     }
   }
 
-  const now = () => Math.floor(scheduler.clock + (actor()?.skewMs ?? 0));
+  const now = () => {
+    const { skewMs = 0, backMs = scheduler.backMs } = actor() ?? {};
+    return Math.floor(scheduler.now - backMs + skewMs);
+  };
   const written = (level: string) => (first: unknown) => {
     if (actor()?.isAlive !== false) scheduler.note(`${level}: ${String(first).split("\n")[0]}`);
   };

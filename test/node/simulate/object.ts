@@ -55,6 +55,7 @@ export class SimulatedObject {
     if (this.instance !== undefined) return this.instance;
     const { scheduler } = this.#platform;
     const actor = newActor(`${this.name}.${++this.#incarnations}`, this.#platform.skew());
+    if (this.kind === "Task") actor.backMs = scheduler.backMs;
     actor.settled = () => this.storage.settle();
     this.actor = actor;
     scheduler.current = actor;

@@ -7,6 +7,8 @@ export interface Actor {
   isAlive: boolean;
   /** How far its machine's clock is from the true time, in ms. */
   skewMs: number;
+  /** How far its clock was set back when it began, in ms: while an object lives, its clock does not go back. */
+  backMs?: number;
   /** While one is open, only its own events reach the object (`blockConcurrencyWhile`). */
   section: object | undefined;
   /** Called when all code of one event has run. */

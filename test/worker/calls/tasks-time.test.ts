@@ -239,6 +239,19 @@ describe("where the clock is set back by hours, they are not added", () => {
     expect(saidIn(await until(id, "completed"))).toEqual([[200, "there"]]);
   });
 
+  test("in an object that lives on, whose clock does not go back: it ends where its caller's has", async () => {
+    const { taskId: id } = (await callOf("plan_always", steps(NIGHT), withTasks)).result!;
+    await waiting(id, 10 * HOUR);
+    // The object of before is the one that compares.
+    const instance = await runInDurableObject(objectOf(id), (one) => one);
+    const seen = Date.now() - HOUR;
+    const asked = async () => objectOf(id).get({ name: "anonymous", at: seen });
+    expect(await asked().catch(String)).toContain("The clock was set back.");
+    expect(await runInDurableObject(objectOf(id), (one) => one === instance)).toBe(false);
+    // The next one goes by its own clock, whatever its caller's is.
+    expect(await asked()).toBeDefined();
+  });
+
   test("nor are minutes that machines may differ by taken from anything", async () => {
     const id = await begun(NIGHT);
     clock.aheadMs = back - limits.clockSlackMs / 2;
