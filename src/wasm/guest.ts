@@ -132,7 +132,7 @@ export class Guest extends GuestMemory {
   }
 
   /** Records a live answer. */
-  #add<T extends string | LateAnswer>(given: T, question: Question, lasts: number): T {
+  #add<T extends string | LazyAnswer>(given: T, question: Question, lasts: number): T {
     const answer = this.#held(given, question);
     this.journal.add(answer, this.journal.now + lasts);
     return answer;
@@ -381,7 +381,7 @@ export class Guest extends GuestMemory {
 /** A question that has no recorded answer. */
 interface Asked {
   question: Question;
-  live(): Promise<string | LateAnswer>;
+  live(): Promise<string | LazyAnswer>;
   /** How long it is known to take, in ms. */
   lasts: number;
 }
