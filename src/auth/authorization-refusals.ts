@@ -4,7 +4,7 @@ import {
   type AuthorizationErrorCode,
   type AuthRequest,
 } from "@cloudflare/workers-oauth-provider";
-import { bodyText } from "../http/body.ts";
+import { bodyText, isForm } from "../http/body.ts";
 import { Fault, type FaultCode, httpStatus, retryAfterOf } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { SignInRefusal } from "./consent-page.ts";
@@ -74,7 +74,7 @@ export function refusalOf(error: unknown): SignInRefusal {
 
 /** The fields of the form. */
 export async function formOf(request: Request): Promise<URLSearchParams> {
-  if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded")) {
+  if (!isForm(request.headers)) {
     throw new Fault(
       "unsupported_media_type",
       "Content-Type is not application/x-www-form-urlencoded. Submit the form of the sign-in page.",

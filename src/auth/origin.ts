@@ -2,6 +2,7 @@ import { Notes } from "../core/notes.ts";
 import ipaddr from "ipaddr.js";
 import { runsOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
+import { withoutDotIn } from "../core/host-name.ts";
 import { isLoopback, NO_HOST } from "../http/private-hosts.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
@@ -34,6 +35,9 @@ interface Arrival {
   readonly isLocal: boolean;
 }
 
+/** URLs whose host may end with a dot. */
+const DOTTED = /\.[:/]/;
+
 /** The original URL of each request whose URL was rewritten, and whether it came from this machine. */
 const arrivals = new Notes<Request, Arrival>();
 
@@ -61,13 +65,14 @@ export function arrivedAs(from: Request, made: Request): Request {
 
 /**
  * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
- * where a trusted proxy says that its client has sent it, else as it came. How it came is remembered for what depends on
+ * where a trusted proxy says that its client has sent it, else as it came, but for a dot at the end of its host. How it came is remembered for what depends on
  * that. Throws `invalid_request`.
  */
 export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   const { own, runs } = policy;
   const forwarded = own === undefined && runs === SELF_HOSTED ? forwardedTo(request) : undefined;
-  const at = own ?? forwarded;
+  const dotted = DOTTED.test(request.url) ? URL.parse(request.url) : null;
+  const at = own ?? forwarded ?? (dotted === null ? undefined : withoutDotIn(dotted));
   const isMoved = at !== undefined && !request.url.startsWith(at.href);
   // Most requests: nothing more could be learnt from their address.
   if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
@@ -107,11 +112,12 @@ const SELF_HOSTED = "self-hosted";
 /** The origin that src/host/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`. */
 const forwardedTo = ({ cf }: Request): URL | undefined => {
   const origin: unknown = cf?.["forwardedOrigin"];
-  return typeof origin === "string" ? new URL(origin) : undefined;
+  return typeof origin === "string" ? withoutDotIn(new URL(origin)) : undefined;
 };
 
 function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy): URL {
-  const url = URL.parse(text);
+  const given = URL.parse(text);
+  const url = given && withoutDotIn(given);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "") {
     throw new Fault("invalid_request", NO_HOST);
   }
@@ -224,13 +230,16 @@ function isAllowedOrigin(
   // As given: `null` and the origins of apps, such as `chrome-extension://…`, have no parsed form.
   if (origin !== "*" && allowed.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
-  const parsed = new URL(origin);
+  const given = new URL(origin);
   // An origin has no path, and only a well-formed one is equal to its parsed form.
-  if (parsed.origin !== origin.toLowerCase()) return false;
+  if (given.origin !== origin.toLowerCase()) return false;
+  const parsed = withoutDotIn(given);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
   if (isPageOf(url, parsed) || isLoopback(parsed.hostname)) return true;
   if (parsed.origin === own?.origin) return true;
-  if (allowed.includes(parsed.origin)) return true;
+  const isNamed = (one: string) =>
+    one === parsed.origin || one.replace(/\.(?=(:\d+)?$)/, "") === parsed.origin;
+  if (allowed.some(isNamed)) return true;
   return parsed.protocol === "https:" && allowed.includes("*");
 }
 
@@ -271,7 +280,7 @@ export function pageAddresses(request: Request): URL[] {
   const origin = request.headers.get("origin");
   if (origin === null) return addresses;
   const from = URL.parse(origin);
-  return from === null ? [] : addresses.filter((address) => isPageOf(address, from));
+  return from === null ? [] : addresses.filter((address) => isPageOf(address, withoutDotIn(from)));
 }
 
 /** Throws `forbidden` for a request of a web page that is not this server's own, whatever origins are allowed. */

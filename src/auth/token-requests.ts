@@ -1,7 +1,7 @@
 /** Requests of clients to the authorization server, as its library expects them. */
 import { jsonIn, textIn } from "../core/text.ts";
 import { decodeJwt } from "jose";
-import { bodyText } from "../http/body.ts";
+import { bodyText, isForm } from "../http/body.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
@@ -65,7 +65,7 @@ export async function toEndpoint(
   url.pathname = realPath(pathname);
   const { headers, method } = request;
   const isRead =
-    url.pathname === "/oauth/token" ? isForm(request) : url.pathname === "/oauth/register";
+    url.pathname === "/oauth/token" ? isForm(request.headers) : url.pathname === "/oauth/register";
   // A body that is not read here must not be read by the library.
   if (method !== "POST" || !isRead) return { request: new Request(url, { method, headers }) };
   const text = await bodyText(request, limits.formBytes);
@@ -116,10 +116,6 @@ function claimedResource(assertion: string): string {
     return ""; // The library reports the malformed assertion.
   }
 }
-
-const isForm = ({ headers }: Request): boolean =>
-  headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ===
-  "application/x-www-form-urlencoded";
 
 /** The client that Basic authentication names. https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
 export function basicClient({ headers }: Request): string | undefined {

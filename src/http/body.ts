@@ -7,6 +7,18 @@ import { stringBytes } from "../core/text.ts";
 /** Members and items of a body, all together. */
 const BODY_MEMBERS = 200_000;
 
+/** The media type of a body, in lower case and without its parameters. */
+export const contentTypeOf = (headers: Headers): string | undefined =>
+  headers.get("content-type")?.split(";")[0]!.trim().toLowerCase();
+
+/** True for the body of a form of a page. */
+export const isForm = (headers: Headers): boolean =>
+  contentTypeOf(headers) === "application/x-www-form-urlencoded";
+
+/** True for a request whose answer may be a page. */
+export const acceptsPages = (headers: Headers): boolean =>
+  /text\/html/i.test(headers.get("accept") ?? "");
+
 /**
  * Reads the JSON body of a request of `most` bytes, by `parse`.
  *
@@ -24,8 +36,7 @@ export async function readJson(
     counter?: BodyCounter | undefined;
   } = {},
 ): Promise<unknown> {
-  const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
+  if (contentTypeOf(request.headers) !== "application/json") {
     throw new Fault("unsupported_media_type", "Content-Type must be application/json.");
   }
   const text = await bodyText(request, most, counter);
@@ -35,6 +46,13 @@ export async function readJson(
   try {
     body = parse(text);
   } catch {
+    // Looked at only here: most bodies are not compressed, and what is compressed is no JSON.
+    const coding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+    if (coding !== "identity")
+      throw new Fault(
+        "unsupported_media_type",
+        "The body is compressed, by its Content-Encoding. Send it without compression.",
+      );
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }
   // A short text cannot be deep.

@@ -1,19 +1,20 @@
 import ipaddr from "ipaddr.js";
+import { withoutDot } from "../core/host-name.ts";
 
 /**
  * True if a host, as `URL` writes it, is not on the public internet, judging by its address or its name alone: it
  * is not resolved.
  */
-export function isPrivate(host: string): boolean {
+export function isPrivate(given: string): boolean {
+  const host = withoutDot(given);
   const address = addressIn(host);
   if (address !== undefined) return !isPublic(address);
-  // A dot at its end says that the name is whole.
-  const name = host.replace(/\.+$/, "");
-  return !name.includes(".") || LOCAL_NAMES.test(name);
+  return !host.includes(".") || LOCAL_NAMES.test(host);
 }
 
 /** True for this machine, as `isPrivate`: a loopback address, or a name under `localhost`. */
-export function isLoopback(host: string): boolean {
+export function isLoopback(given: string): boolean {
+  const host = withoutDot(given);
   if (host === "localhost" || host === "127.0.0.1" || host.endsWith(".localhost")) return true;
   return addressIn(host)?.range() === "loopback";
 }

@@ -1,5 +1,6 @@
 /** Failed requests as pages: what happened, what to do, and a way on. */
 import { html } from "hono/html";
+import { acceptsPages, isForm } from "../http/body.ts";
 import { documentOf, shown, type Markup, type Site } from "../http/document.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
@@ -53,9 +54,8 @@ export const failurePage = (site: Site, failure: Failure, headers: Headers): Pro
 
 /** True for a browser that opens a page or sends the form of one, and not for a client of an API. */
 export function isBrowsing({ method, headers }: Request): boolean {
-  const isForm = headers.get("content-type")?.startsWith("application/x-www-form-urlencoded");
   return (
-    (method === "GET" || method === "HEAD" || (method === "POST" && isForm === true)) &&
-    (headers.get("accept") ?? "").includes("text/html")
+    (method === "GET" || method === "HEAD" || (method === "POST" && isForm(headers))) &&
+    acceptsPages(headers)
   );
 }

@@ -3,6 +3,7 @@ import type { Handler } from "hono";
 import type { HonoBase } from "hono/hono-base";
 import { endpointsOf } from "../servlets/profiles.ts";
 import { endpointPath } from "../auth/metadata.ts";
+import { acceptsPages } from "../http/body.ts";
 import { demandOwnOrigin, isLocal } from "../auth/origin.ts";
 import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
@@ -138,7 +139,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
   app.get(PAGES.Home, ({ req: { raw } }) => start(raw, undefined));
   for (const profile of [undefined, ...profiles])
     app.get(endpointPath(profile?.name), (c, next) =>
-      (c.req.header("accept") ?? "").includes("text/html") ? start(c.req.raw, profile) : next(),
+      acceptsPages(c.req.raw.headers) ? start(c.req.raw, profile) : next(),
     );
 
   const { paged } = parts;

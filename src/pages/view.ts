@@ -2,7 +2,7 @@
 import type { Provider } from "../auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
-import { bodyText } from "../http/body.ts";
+import { bodyText, isForm } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
 import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
@@ -217,7 +217,7 @@ function demandOwnPage(request: Request): void {
 
 /** The fields that the form of a page has sent. Throws `unsupported_media_type`, `too_large`. */
 async function formOf(request: Request): Promise<URLSearchParams> {
-  if (!request.headers.get("content-type")?.startsWith("application/x-www-form-urlencoded"))
+  if (!isForm(request.headers))
     throw new Fault(
       "unsupported_media_type",
       "This was not sent by the form of this page. Open the link again.",

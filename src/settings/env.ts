@@ -6,6 +6,7 @@ import { nearest } from "../core/nearest.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
+import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
 
@@ -20,7 +21,7 @@ const hosts = z.pipe(
   z.transform((names: string[], { issues }) =>
     names.flatMap((name) => {
       const url = URL.parse(`http://${name}`) ?? URL.parse(`http://[${name}]`);
-      if (url !== null && /^[^/?#@\\*]+$/.test(name)) return url.hostname;
+      if (url !== null && /^[^/?#@\\*]+$/.test(name)) return withoutDot(url.hostname);
       const message = `must be names of hosts, such as "box.local 10.0.0.5", and ${JSON.stringify(name)} is none: leave out its scheme, path or *`;
       issues.push({ code: "custom", message, input: name });
       return [];
@@ -87,7 +88,7 @@ const publicUrl = z.pipe(
         "must be the server's origin, such as https://mcp.example.com, without a path, a query or a name",
       ),
     ),
-  z.transform((text: string) => new URL(text).origin),
+  z.transform((text: string) => withoutDotIn(new URL(text)).origin),
 );
 
 const limitNames = Object.keys(publicLimits) as [keyof typeof publicLimits];

@@ -1,6 +1,7 @@
 /** Which hosts may a guest reach, as far as their spelling tells? */
 import { fits } from "../core/glob.ts";
 import { oncePer } from "../core/once-per.ts";
+import { withoutDot } from "../core/host-name.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 
 /**
@@ -9,7 +10,7 @@ import { isPrivate } from "../http/private-hosts.ts";
  * or name must be named in full.
  */
 export function isAllowed(url: URL, patterns: readonly string[]): boolean {
-  const host = url.hostname.toLowerCase().replace(/\.+$/, "");
+  const host = withoutDot(url.hostname.toLowerCase());
   const withPort = `${host}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
   // Once at most: a manifest may have many patterns, and this takes longer than all else.
   let isOutside: boolean | undefined;

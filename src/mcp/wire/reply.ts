@@ -31,10 +31,10 @@ export interface Accepts {
 
 export function acceptsIn(header: string | undefined): Accepts {
   if (header === undefined || header.includes("*/*")) return { json: true, sse: true };
-  const isAny = header.includes("application/*");
+  const types = header.toLowerCase();
   return {
-    json: isAny || header.includes("application/json"),
-    sse: header.includes("text/event-stream") || header.includes("text/*"),
+    json: types.includes("application/json") || types.includes("application/*"),
+    sse: types.includes("text/event-stream") || types.includes("text/*"),
   };
 }
 

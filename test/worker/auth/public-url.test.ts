@@ -94,12 +94,63 @@ describe("PUBLIC_URL names the server", () => {
   });
 });
 
+describe("A dot at the end of a host is no part of it", () => {
+  const DOTTED = "https://mcp.example.com.";
+  const ping = (headers: Record<string, string> = {}) => ({
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json", ...headers },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+  });
+
+  test.each<[string, object, string]>([
+    ["PUBLIC_URL", { PUBLIC_URL }, DOTTED],
+    ["PUBLIC_URL with a dot", { PUBLIC_URL: DOTTED }, PUBLIC_URL],
+    ["a host of ALLOWED_HOSTS", { PUBLIC_URL, ALLOWED_HOSTS: "box.local" }, "http://box.local."],
+    ["one with a dot", { PUBLIC_URL, ALLOWED_HOSTS: "box.local." }, "http://box.local"],
+    [
+      "a self-hosted server",
+      { [RUNS]: "self-hosted", ALLOWED_HOSTS: "box.local" },
+      "http://box.local.",
+    ],
+    ["this machine", { PUBLIC_URL }, "http://localhost.:8787"],
+    ["this machine without PUBLIC_URL", { [RUNS]: "on-loopback" }, "http://localhost.:8787"],
+    ["a Worker that knows no name", {}, "https://mine.workers.dev."],
+  ])("in requests to %s", async (_what, env, at) => {
+    expect((await get(env, `${at}/`)).status).toBe(200);
+    expect((await get(env, `${at}/mcp`, ping())).status).toBe(200);
+    const bare = at.replace(/\.(?=$|:)/, "");
+    expect((await get(env, `${at}/mcp`, ping({ origin: at }))).status).toBe(200);
+    expect((await get(env, `${at}/mcp`, ping({ origin: bare }))).status).toBe(200);
+    expect((await get(env, `${at}/mcp`, ping({ origin: "https://evil.example." }))).status).toBe(
+      403,
+    );
+  });
+
+  test.each([
+    ["https://app.example", "https://app.example."],
+    ["https://app.example.", "https://app.example"],
+  ])("in the origins of pages: %s allows %s", async (allowed, origin) => {
+    const env = { PUBLIC_URL, ALLOWED_ORIGINS: allowed };
+    expect((await get(env, `${PUBLIC_URL}/mcp`, ping({ origin }))).status).toBe(200);
+    expect((await get(env, `${PUBLIC_URL}/mcp`, ping({ origin: `${origin}x` }))).status).toBe(403);
+  });
+
+  test("in what names the server", async () => {
+    const env = { OAUTH_ISSUERS, PUBLIC_URL: DOTTED };
+    expect(await (await get(env, DOTTED + METADATA)).json()).toMatchObject({
+      resource: `${PUBLIC_URL}/mcp`,
+    });
+    const page = await get({}, "https://mine.workers.dev./", { headers: { accept: "TEXT/HTML" } });
+    expect(await page.text()).toContain("https://mine.workers.dev/mcp");
+  });
+});
+
 describe("a request for another host is misdirected", () => {
   const others = [
     "https://evil.example",
     "http://evil.example",
     "https://mcp.example.com.evil.example",
-    "https://mcp.example.com.",
+    "https://mcp.example.com..evil.example",
     "https://sub.mcp.example.com",
     "https://127.0.0.1.evil.example",
     "https://10.0.0.7:8787",

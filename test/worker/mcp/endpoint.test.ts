@@ -87,13 +87,33 @@ describe("requests that are not for here", () => {
 
   test.each([
     [{ accept: "text/plain" }, 406],
+    [{ accept: "Application/JSON, Text/Event-Stream" }, 200],
+    [{ accept: "APPLICATION/*;q=0.5" }, 200],
     [{ "content-type": "text/plain" }, 415],
+    [{ "content-type": "Application/JSON; charset=UTF-8" }, 200],
+    [{ "content-encoding": "identity" }, 200],
     [{ "mcp-protocol-version": "yesterday" }, 400],
     [{ "mcp-protocol-version": "2026-07-28" }, 400],
   ])("%o: %i", async (headers, status) => {
     const response = await post({ jsonrpc: "2.0", id: 1, method: "ping" }, headers);
     expect(response.status).toBe(status);
-    expect((await answerOf(response)).error?.message).toBeTruthy();
+    expect((await answerOf(response)).error === undefined).toBe(status === 200);
+  });
+
+  test.each(["gzip", "deflate"] as const)("a body compressed by %s: 415", async (coding) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+    const stream = new Blob([body]).stream().pipeThrough(new CompressionStream(coding));
+    const request = new Request(URL_OF_MCP, {
+      method: "POST",
+      headers: {
+        ...{ "content-type": "application/json", accept: "application/json" },
+        "content-encoding": coding.toUpperCase(),
+      },
+      body: await new Response(stream).bytes(),
+    });
+    const { status, error } = await answerOf(await app.fetch(request));
+    expect(status).toBe(415);
+    expect(error?.message).toMatch(/^The body is compressed/);
   });
 
   test.each(["GET", "PUT", "DELETE"])("%s: 405, with what is allowed", async (method) => {
