@@ -61,15 +61,17 @@ async function rootOf(real: string, folder: string, isCode: boolean): Promise<st
   if (isCode && isBelow(real, project)) return project;
   const [installed] = /^.*[\\/]node_modules[\\/]/.exec(real) ?? [];
   const owners = [...ancestorsOf(folder), OWN_FOLDER];
-  if (
-    installed !== undefined &&
-    owners.some((one) => installed.startsWith(join(one, "node_modules", sep)))
-  )
-    return installed;
+  if (installed !== undefined) {
+    for (const owner of owners) {
+      const packages = join(owner, "node_modules");
+      // Links that the servlet itself brings prove nothing.
+      const store = owner === folder ? packages : await realpath(packages).catch(() => packages);
+      if (installed.startsWith(join(store, sep))) return installed;
+    }
+  }
   // What comes with the kit.
   if (isCode && isBelow(real, join(OWN_FOLDER, "src"))) return OWN_FOLDER;
   for (const owner of owners) {
-    // Links that the servlet itself brings prove nothing.
     const linked = owner === folder ? [] : await linkedPackages(join(owner, "node_modules"));
     const found = linked.find((one) => isBelow(real, one));
     if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -210,6 +210,15 @@ describe("a servlet may have", () => {
     ],
   ])("%s", async (_, files, links) => {
     expect(await bundled(files, links)).toHaveLength(1);
+  });
+
+  test("a package of a project whose folder of packages is a link", async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), "packages-"));
+    await rename(join(folder, "node_modules"), join(elsewhere, "node_modules"));
+    await symlink(join(elsewhere, "node_modules"), join(folder, "node_modules"));
+    const script = SCRIPT('import a from "lib";', "a");
+    expect(await bundled({ "servlet.js": script })).toHaveLength(1);
+    await rm(elsewhere, { recursive: true });
   });
 
   test("a package that a workspace links to", async () => {

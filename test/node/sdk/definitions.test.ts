@@ -85,8 +85,8 @@ describe.each([
     ],
     [
       "that is an input but no object",
-      { input: z.union([z.object({}), z.object({ b: z.string() })]) },
-      'The input of the tool "a" does not describe an object: at its root it needs type "object" (in zod: z.object({ … })).',
+      { input: z.union([z.object({}), z.string()]) },
+      'The input of the tool "a" does not describe an object: at its root it needs type "object" (in zod: z.object({ … }), or a union of such).',
     ],
   ])("%s", (_what, tool, message) => {
     expect(() => build({ tools: { a: { ...tool, handler } } })).toThrow(message);

@@ -1,13 +1,13 @@
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { loadServlet } from "../../../src/testing/index.ts";
 
 test("a tool that a call adds is listed and can be called; the guest has no start function", async () => {
   const folder = await mkdtemp(join(tmpdir(), "adding-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  await symlink(resolve("test/guests/keeping/plugin.wasm"), join(folder, "plugin.wasm"));
+  await cp("test/guests/keeping/plugin.wasm", join(folder, "plugin.wasm"));
   await writeFile(
     join(folder, "servlet.json"),
     JSON.stringify({ state: "caller", lists: "dynamic" }),
