@@ -155,7 +155,8 @@ const certificates = () =>
   );
 
 /** Says only that V8 has other flags than workerd was built with: compiling what it cached takes no measurable time. */
-const FLAGS_DIFFER = /^workerd\/\S+: warning: \S+ per-isolate bootstrap compile cache failed .*\n/gm;
+const FLAGS_DIFFER =
+  /^workerd\/\S+: warning: \S+ per-isolate bootstrap compile cache failed .*\n/gm;
 
 /** Reads a stream to its end, so that the process never blocks on a full pipe. Passes on whole lines. */
 function readLines(stream: NodeJS.ReadableStream, take: (text: string) => void): void {

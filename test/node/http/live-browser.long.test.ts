@@ -198,7 +198,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     await form.getByRole("textbox").fill("Una");
     await form.getByRole("button", { name: "Send this answer" }).click();
     await form.getByText("Thank you").waitFor();
-    await page.getByText("plan_always has ended.").waitFor();
+    await page.getByText("plan_always has succeeded.").waitFor();
     expect(await page.textContent("main")).toContain("Asks you: Who is it for?");
     await page.getByRole("link", { name: "Show it as it is now" }).click();
     await page.getByText("Succeeded").first().waitFor();

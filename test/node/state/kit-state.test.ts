@@ -246,7 +246,7 @@ test("a call that runs out of fuel changes nothing, wherever its state is when i
   expect([...said].toSorted()).toEqual([
     "The servlet computed for too long and was stopped.",
     expect.stringMatching(
-      /stopped. To load and store its state counts, too. The state is as it was/,
+      /stopped. Loading and storing its state counts as computing, too. The state is as it was/,
     ),
     expect.stringMatching(/collecting its garbage takes too long. The state is as it was before/),
   ]);

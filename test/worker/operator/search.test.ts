@@ -191,11 +191,16 @@ describe("call_tool", () => {
   );
 
   test.each([
-    [{ name: "greet", arguments: '{"name": "Ada"}' }, /schema of call_tool: `arguments` must be/],
+    [{ name: "greet", arguments: "Ada" }, /schema of call_tool: `arguments` must be/],
     [{ name: 1 }, /schema of call_tool: `name` must be/],
     [{}, /schema of call_tool: `name` is required/],
   ])("says what is wrong with its own arguments: %j", async (args, message) => {
     expect(textIn(await callOf("call_tool", args, searched))).toMatch(message);
+  });
+
+  test("takes arguments as JSON text, as a direct call does", async () => {
+    const args = { name: "greet", arguments: '{"name": "Ada"}' };
+    expect(textIn(await callOf("call_tool", args, searched))).toContain("Hello, Ada!");
   });
 
   test("takes null for no arguments, as a direct call does", async () => {

@@ -26,7 +26,9 @@ test("a call whose state takes more than its budget to be stored changes nothing
   const { grow } = newCaller();
   expect(await grow(1)).toBe("1");
   limited({ guestFuel: 40_000_000 });
-  expect(await grow(8)).toMatch(/To load and store its state counts, too. The state is as it was/);
+  expect(await grow(8)).toMatch(
+    /Loading and storing its state counts as computing, too. The state is as it was/,
+  );
   limited({ guestFuel: 3_000_000_000 });
   expect(await grow(1)).toBe("2");
 });
