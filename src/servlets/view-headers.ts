@@ -36,8 +36,6 @@ export function viewHeaders(type: "text/html" | "text/plain", { csp, permissions
     `frame-src ${of("frameDomains")}`,
     `base-uri ${of("baseUriDomains")}`,
     "worker-src 'none'",
-    // For browsers that know it: none of the common ones does by default yet. https://www.w3.org/TR/CSP3/#directive-webrtc
-    "webrtc 'block'",
     "form-action 'none'",
     "frame-ancestors 'self'",
   ];

@@ -33,7 +33,6 @@ describe("a view", () => {
       "frame-src": "'none'",
       "base-uri": "'none'",
       "worker-src": "'none'",
-      webrtc: "'block'",
       "form-action": "'none'",
       "frame-ancestors": "'self'",
     });
