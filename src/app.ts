@@ -45,6 +45,7 @@ import { pathOf, signedInEndpoint, signOutEndpoint, type PersonPage } from "./pa
 import type { Principal } from "./core/model.ts";
 import type { Server } from "./server.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
+import { storageRoom } from "./core/storage-room.ts";
 import { parseJson, printable } from "./core/text.ts";
 
 /** The Worker's routes and middleware, in order. */
@@ -96,17 +97,21 @@ export function createApp(server: Server) {
   // No limit of callers applies here: others may share the address of a health check.
   app.get("/health", async (c) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
-    const health = { $schema: LATEST, name, version };
-    const registry = await serving.registry();
-    const catalog = await registry.catalog().catch((error: unknown) => void report(error));
+    const { isFull } = storageRoom;
+    const health = { $schema: LATEST, name, version, ...(isFull && { storage: "full" }) };
+    const registry = await serving.registry().catch((error: unknown) => {
+      if (!isFull) throw error;
+    });
+    const catalog = await registry?.catalog().catch((error: unknown) => void report(error));
     // Servlets and tools are listed only where no authentication is required, and to no web page under a name that was
     // rebound to this machine.
-    const isListed = catalog && authenticator.isOpen && isServed(c.req.raw, policy);
+    const isListed = registry && catalog && authenticator.isOpen && isServed(c.req.raw, policy);
     const lists = isListed && {
       servlets: registry.servlets.map((servlet) => servlet.name),
       tools: catalog.lists.tools.length,
     };
-    return c.json({ ...health, ...lists }, catalog === undefined ? 503 : 200);
+    // To restart the server would make no room.
+    return c.json({ ...health, ...lists }, catalog === undefined && !isFull ? 503 : 200);
   });
 
   /** Answers as a page for a person. */

@@ -135,6 +135,8 @@ export class Serving {
       await this.#ask();
     } catch (error) {
       if (this.#known.generation < 0) {
+        const fault = Fault.from(error);
+        if (fault.code === "storage_full") throw fault;
         throw new Fault(
           "unavailable",
           "The server does not know yet which servlets are installed. Try again in a moment.",

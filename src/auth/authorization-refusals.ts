@@ -41,6 +41,7 @@ const TOKEN_ERRORS: Partial<Record<FaultCode, string>> = {
   too_slow: "temporarily_unavailable",
   too_many: "temporarily_unavailable",
   unavailable: "temporarily_unavailable",
+  storage_full: "temporarily_unavailable",
 };
 
 /** The response for a fault at the token endpoint. Rethrows any other error. */

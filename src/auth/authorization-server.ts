@@ -4,7 +4,7 @@ import {
   type AuthRequest,
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
-import { Fault } from "../core/errors.ts";
+import { Fault, httpStatus } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import type { Enterprise } from "../settings/oauth-settings.ts";
@@ -166,8 +166,9 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
           await limiter.registration(registration);
           return undefined;
         } catch (error) {
-          const { message: description } = Fault.from(error);
-          return { code: "temporarily_unavailable", description, status: 429 };
+          const fault = Fault.from(error);
+          const status = httpStatus(fault);
+          return { code: "temporarily_unavailable", description: fault.message, status };
         }
       },
       ...(owner.enterprises.length > 0 && {

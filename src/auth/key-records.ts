@@ -8,6 +8,7 @@ import { Fault, report } from "../core/errors.ts";
 import { KEY_PREFIX } from "../core/key-name.ts";
 import { limits } from "../core/limits.ts";
 import { settled, type Settled } from "../core/settled.ts";
+import { storageRoom } from "../core/storage-room.ts";
 import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";
 import { ownerOf, type KnownKey, type Known } from "./principal.ts";
 
@@ -81,7 +82,8 @@ export class KeyRecords extends DurableObject<Env> {
       Object.assign(this.#used, used);
       return this.#known.get();
     }
-    for (const [key, at] of Object.entries(used)) {
+    // On a full disk keys can be read, and have to be for each call that stores nothing.
+    for (const [key, at] of storageRoom.isFull ? [] : Object.entries(used)) {
       this.#sql.exec(
         "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
         ...[key, at],
@@ -186,6 +188,8 @@ export class KnownKeys {
   #made: readonly KnownKey[] = [];
   /** When that was read: the time before the read. */
   #knownAt = -Infinity;
+  /** Why they could not be read last. */
+  #failure: Fault | undefined;
   #askedAt = -Infinity;
   /** Numbers of reads: of the last one that was begun, and of the last one whose answer is known. */
   #begun = 0;
@@ -254,6 +258,7 @@ export class KnownKeys {
     if (age(this.#knownAt) < KNOWN_MS) return;
     // The next call reads again.
     this.#askedAt = -Infinity;
+    if (this.#failure?.code === "storage_full") throw this.#failure;
     throw new Fault(
       "unavailable",
       "The server does not know now which keys are revoked. Try again in a moment.",
@@ -281,8 +286,9 @@ export class KnownKeys {
         ...(expires !== null && { expires }),
       }));
       this.#knownAt = askedAt;
+      this.#failure = undefined;
     } catch (error) {
-      report(error);
+      this.#failure = report(error);
     }
   }
 }

@@ -35,7 +35,7 @@ interface TaskRun {
   begun(): void;
 }
 
-/** Runs a task's call. Undefined if the task is over or runs again later, and after an internal error, which may not recur. */
+/** Runs a task's call. Undefined if the task is over or runs again later, after an internal error, which may not recur, and where there was no room to store. */
 export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefined> {
   const { store, owners, signal } = run;
   const call = await store.call();
@@ -86,6 +86,8 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
       await store.wait(shortage(await store.waits()), true);
       return undefined;
     }
+    // With room again, it goes on.
+    if (fault.code === "storage_full") return undefined;
     if (fault.code !== "internal") return endOf(afterSending(sender, fault));
     logError(fault.cause);
     return undefined;

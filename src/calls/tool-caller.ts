@@ -447,7 +447,9 @@ class Batch {
 const bytesOf = (result: CallToolResult): number => stringBytes(JSON.stringify(result));
 
 /** Faults that end the call around: what is wrong is not with the call inside. */
-const ENDING: ReadonlySet<string> = new Set(["cancelled", "conflict", "internal", "too_many"]);
+const ENDING: ReadonlySet<string> = new Set([
+  ...["cancelled", "conflict", "internal", "storage_full", "too_many"],
+]);
 
 /** Questions to the user that say which servlet asks. */
 const toldBy = (servlet: string, asks: Asks): Asks =>

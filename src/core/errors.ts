@@ -1,5 +1,6 @@
 /** The one error class, and how each of its codes looks on the wire. */
 import { limits } from "./limits.ts";
+import { foundNoRoom, storageRoom } from "./storage-room.ts";
 import { printableLines, shortened, stacksOf } from "./text.ts";
 
 /**
@@ -30,6 +31,8 @@ const CODES = {
   unauthorized: { rpc: -32600, http: 401 },
   insufficient_scope: { rpc: -32600, http: 403 },
   unavailable: { rpc: -32603, http: 503 },
+  /** There is no room to store anything: the disk is full, or an object has as much as the platform lets it store. */
+  storage_full: { rpc: -32603, http: 503 },
   /** Only in sessions of 2025-11-25. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error */
   page_required: { rpc: -32042, http: 200 },
   cancelled: { rpc: -32600, http: 400 },
@@ -68,12 +71,18 @@ export class Fault extends Error {
     this.servletCode = servletCode;
   }
 
-  /** Any thrown value as a fault; any other error becomes the cause of an `internal` fault. */
+  /** Any thrown value as a fault; any other error becomes the cause of an `internal` or a `storage_full` fault. */
   static from(error: unknown): Fault {
     if (error instanceof Fault) return error;
-    return new Fault("internal", "Internal error", { cause: error });
+    if (!foundNoRoom(error)) return new Fault("internal", "Internal error", { cause: error });
+    const data = { retryAfter: ROOM_S };
+    const message = `The storage of this server is full. Retry in ${ROOM_S} seconds.`;
+    return new Fault("storage_full", message, { data, cause: error });
   }
 }
+
+/** `retryAfter` of `storage_full`, in seconds: somebody has to make room first. */
+const ROOM_S = 30;
 
 /** Of a call whose result nobody wants any more, or which was stopped for the reason of this signal. */
 export const clientHasLeft = (signal?: AbortSignal): Fault =>
@@ -105,11 +114,15 @@ export const tooSilent = (
     `The call has not ended within ${limits.silentEndMs / 1000} s, and ${why}, so it was stopped. ${how}`,
   );
 
-/** The fault that the caller may see. Logs the cause of `internal` and `unavailable` faults. */
+/** True if the log should have the cause of this fault. That the disk is full is in the log of a host that knows it. */
+export const isForLog = ({ code }: Fault): boolean =>
+  code === "internal" || (code === "storage_full" && !storageRoom.isFull);
+
+/** The fault that the caller may see. Logs the cause of `internal`, `storage_full` and `unavailable` faults. */
 export function report(error: unknown, redact?: (text: string) => string): Fault {
   const fault = Fault.from(error);
   const isLogged = fault.code === "unavailable" && fault.cause !== undefined;
-  if (fault.code === "internal" || isLogged) logError(fault.cause, redact);
+  if (isForLog(fault) || isLogged) logError(fault.cause, redact);
   return fault;
 }
 

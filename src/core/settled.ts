@@ -1,4 +1,4 @@
-import { Fault, type FaultCode, logError } from "./errors.ts";
+import { Fault, type FaultCode, isForLog, logError } from "./errors.ts";
 import { Wait, type WaitReason } from "./suspension.ts";
 
 /** The outcome of some work, as a value: exceptions lose their class between Durable Objects. */
@@ -12,8 +12,9 @@ export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>
     return { value: await work() };
   } catch (error) {
     if (error instanceof Wait) return { wait: error.reason };
-    const { code, message, data, servletCode, cause } = Fault.from(error);
-    if (code === "internal") logError(cause);
+    const fault = Fault.from(error);
+    const { code, message, data, servletCode, cause } = fault;
+    if (isForLog(fault)) logError(cause);
     return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
   }
 }

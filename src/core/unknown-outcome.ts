@@ -14,6 +14,7 @@ export const UNKNOWN_OUTCOME =
 const OURS: ReadonlySet<FaultCode> = new Set([
   "internal",
   "unavailable",
+  "storage_full",
   "too_many",
   "not_acceptable",
 ]);

@@ -51,8 +51,9 @@ const SOURCES = resolve(import.meta.dirname, "./platform");
 /** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
 export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
   const contents = `import worker from ${JSON.stringify(main)};
-import { asOnCloudflare } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
+import { asOnCloudflare, Disk } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
 export * from ${JSON.stringify(main)};
+export { Disk };
 export default asOnCloudflare(worker);
 `;
   try {

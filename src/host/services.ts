@@ -21,6 +21,8 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
+  /** The path of the socket at which the Worker is told whether the disk has room. */
+  diskSocket: string;
   /** Trust a reverse proxy's headers for the client's address, and for the address that the client has used. */
   trustProxy: boolean;
   /** Servlets may reach private networks. */
@@ -70,6 +72,12 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
         address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
         http: {},
         service: { name: "main", props: { json: JSON.stringify({ trustProxy }) } },
+      },
+      {
+        name: "disk",
+        address: `unix:${hosted.diskSocket}`,
+        http: {},
+        service: { name: "main", entrypoint: "Disk" },
       },
     ],
   };

@@ -8,10 +8,11 @@ import { demandFree } from "../bundle/listening.ts";
 import { outliveShellOfNpm } from "../bundle/npm-shell.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
+import { DiskWatch } from "./disk.ts";
 import { exporterOf } from "./exporter.ts";
 import { checkedVariables, startOptions, USAGE } from "./options.ts";
 import { servicesOf, type Hosted } from "./services.ts";
-import { takeStorage } from "./storage.ts";
+import { DISK_SOCKET, socketIn, takeStorage } from "./storage.ts";
 import { PLATFORM } from "./stores.ts";
 import { Supervisor } from "./supervisor.ts";
 import { sweepEnded } from "./sweep.ts";
@@ -49,12 +50,18 @@ async function main(): Promise<void> {
   const variables = await checkedVariables(values, configuration);
   const start = async () => {
     await sweepEnded(storage.objects);
-    return startWorkerd(workerd);
+    // One that was killed leaves its socket.
+    await rm(diskSocket, { force: true });
+    const started = await startWorkerd(workerd, 2);
+    disk.restarted();
+    return started;
   };
   const supervisor: Supervisor = new Supervisor({ start, say });
   const storage = await takeStorage(values.storage, supervisor.hold);
   // Only now: an orphaned workerd may have held the port until `takeStorage` killed it.
   await demandFree(host, port);
+  const diskSocket = socketIn(storage.path, DISK_SOCKET);
+  const disk = new DiskWatch({ folder: storage.path, socket: diskSocket, say });
   const worker = values.worker ?? join(storage.path, "worker");
   if (values.worker === undefined) {
     await rm(worker, { recursive: true, force: true });
@@ -71,6 +78,7 @@ async function main(): Promise<void> {
     objects: storage.objects,
     host,
     port,
+    diskSocket,
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],
     ...(exporter && { extra: exporter }),
@@ -83,13 +91,14 @@ async function main(): Promise<void> {
     variables,
     ownGroup: true,
     started: storage.note,
-    errors: refusalsInPlain(),
+    errors: refusalsInPlain(disk),
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => stop(signal));
   }
   let isStopping = false;
   const { ports } = await supervisor.start();
+  disk.start();
   const origin = `http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}`;
   say(`serves ${origin}/mcp`);
   // The Worker logs what its configuration lacks at its first request.
@@ -114,7 +123,11 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  if (!(error instanceof Refusal) && !(error instanceof NotStarted)) throw error;
-  console.error(`The server was not started.\n${error.message}`);
+  const why =
+    (error as NodeJS.ErrnoException).code === "ENOSPC"
+      ? new Refusal("The disk of the storage folder is full. Make room on it.")
+      : error;
+  if (!(why instanceof Refusal) && !(why instanceof NotStarted)) throw error;
+  console.error(`The server was not started.\n${why.message}`);
   process.exit(1);
 }

@@ -32,6 +32,8 @@ export type Hold = () => Promise<() => void>;
 
 const OBJECTS = "objects";
 const SOCKET = "server.sock";
+/** The socket at which the Worker is told whether the disk has room. */
+export const DISK_SOCKET = "disk.sock";
 /** How the sockets end of those that look whether they may have the folder. */
 const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";

@@ -116,11 +116,19 @@ async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<
   }
 }
 
+/** The disk with the stored data. */
+interface Disk {
+  readonly isFull: boolean;
+  /** Looks whether it is full. */
+  look(): void;
+}
+
 /**
  * Says in one line that a host was not reached, of which workerd prints an error and its stack. And leaves out that a Worker
- * lacks its classes once it has said why: it could not be evaluated.
+ * lacks its classes once it has said why: it could not be evaluated. And that a write found no room, unless the disk is
+ * known to be full.
  */
-export function refusalsInPlain(): (text: string) => string {
+export function refusalsInPlain(disk?: Disk): (text: string) => string {
   let isStack = false;
   let hasThrown = false;
   return (text) => {
@@ -134,7 +142,11 @@ export function refusalsInPlain(): (text: string) => string {
         /^workerd\/\S+ error: .* connecting to (\S+) is not allowed/.exec(line) ?? [];
       const [, unknown] =
         /^workerd\/\S+ error: .*(failed to lookup address information.*)/.exec(line) ?? [];
-      isStack = (host ?? unknown) !== undefined;
+      const isFull = /^workerd\/\S+ error: .*database or disk is full: SQLITE_FULL/.test(line);
+      if (isFull) disk?.look();
+      isStack = (host ?? unknown) !== undefined || isFull;
+      if (isFull)
+        return disk?.isFull === true ? [] : ["[edge-servlets] The disk had no room for a write."];
       if (unknown !== undefined) return [`[edge-servlets] A host could not be reached: ${unknown}`];
       if (host === undefined) return wasRefusal && line.startsWith("stack: ") ? [] : [line];
       return [

@@ -11,6 +11,7 @@ import { Fault, report } from "../core/errors.ts";
 import { isObject, type Principal } from "../core/model.ts";
 import { beyondOwn, grants } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
+import { storageRoom } from "../core/storage-room.ts";
 import { pageFor, pageStatus, seeOther, type View, type Visit } from "./view.ts";
 import type { Server } from "../server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
@@ -410,6 +411,7 @@ async function overviewOf(
       const runs = hour && (runsOf.get(name) ?? { runs: 0, errors: 0 });
       return { name, hash, dialect, state, from, entries: entries.get(name) ?? 0, runs };
     }),
+    isStorageFull: storageRoom.isFull,
     problem,
     installed: serving.installer && installed,
     installable: (await serving.installer?.installable()) ?? [],

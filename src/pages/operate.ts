@@ -47,6 +47,8 @@ export interface Overview {
   servlets: ServedServlet[];
   /** Why some servlet's entries cannot be listed. */
   problem: string | undefined;
+  /** True while the disk of a self-hosted server has no room. */
+  isStorageFull: boolean;
   /** Undefined where servlets cannot be installed. */
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
   installable: Published[];
@@ -83,7 +85,15 @@ export function operatePage(all: Overview): Markup {
 const LATELY_MS = 86_400_000;
 
 /** Whether all is well, in one line: never while an error is listed that operators can fix. */
-function healthOf({ problem, errors }: Overview): Markup {
+function healthOf({ isStorageFull, problem, errors }: Overview): Markup {
+  if (isStorageFull)
+    return notice(
+      html`<p>
+        <strong>The disk of this server is full.</strong> Calls that store something fail. Delete
+        what the disk does not need, or make it larger; the server goes on without a restart.
+      </p>`,
+      "wrong",
+    );
   if (problem !== undefined)
     return notice(
       html`<p>

@@ -61,6 +61,10 @@ const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, F
     "Something was missing",
     "The message says what: a binding of wrangler.toml, stored state, or a servlet or request that is gone, as after a deploy.",
   ),
+  storage_full: ours(
+    "The storage was full",
+    "Delete what the disk does not need, or make it larger. Calls store again as soon as there is room, without a restart (docs/self-hosting.md).",
+  ),
   too_many: ours(
     "Too many at once",
     "Calls waited for memory, or for the state of one servlet; their callers can try again. If it happens often, see whether LIMITS can raise the limit (docs/configuration.md).",
@@ -138,6 +142,7 @@ const TO_CALLERS: Partial<Record<string, readonly [why: string, next: string]>> 
     "Whoever runs this server has to set it.",
   ],
   unavailable: ["A service that the server needs did not answer.", LATER],
+  storage_full: ["The server had no room to store what the call did.", `${LATER} ${TELL}`],
   too_many: ["A limit was reached.", LATER],
   too_large: ["It was too large.", "Call it with less at a time."],
   cancelled: ["It was stopped before it had ended.", AGAIN],

@@ -45,7 +45,8 @@ type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
 
 /** Faults of servlets and of this server, whose messages nobody else has written. */
 const TOLD = new Set<FaultCode>([
-  ...(["internal", "servlet_failed", "not_configured", "unavailable", "too_many"] as const),
+  ...(["internal", "servlet_failed", "not_configured", "unavailable"] as const),
+  ...(["storage_full", "too_many"] as const),
 ]);
 
 type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {

@@ -1,5 +1,6 @@
 /** Prepares requests as Cloudflare's network does before a Worker sees them. */
 
+import { storageRoom } from "../../core/storage-room.ts";
 import { NO_HOST } from "../../http/private-hosts.ts";
 
 /** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
@@ -70,6 +71,14 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
     return worker.fetch(cleaned, env, context);
   },
 });
+
+/** Hears from the host whether the disk has room (`src/host/disk.ts`), by a socket that only the host reaches. */
+export const Disk = {
+  fetch(request: Request): Response {
+    storageRoom.isFull = new URL(request.url).pathname === "/full";
+    return new Response();
+  },
+};
 
 /** The Workers whose log has said that a proxy names the server otherwise, or is not trusted. */
 const warned = new WeakSet<Handler>();

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../bindings.ts";
-import { report, httpStatus, type Fault } from "../../core/errors.ts";
+import { report, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
@@ -18,7 +18,7 @@ import type { TaskProgress } from "../../calls/task-object.ts";
 import { Unreadable } from "../../storage/vault.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { errorMessage, idOf, readable, type Message, type RequestId } from "../wire/message.ts";
-import type { Reply } from "../wire/reply.ts";
+import { failedReply, type Reply } from "../wire/reply.ts";
 import { changedLists, type ListDigests } from "./list-digests.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";
@@ -439,7 +439,6 @@ const PING = "ping ";
 const isPing = (id: RequestId | null) => String(id).startsWith(PING);
 
 function replyOf(error: unknown, id: RequestId | null = null): Reply {
-  const fault = report(error);
-  const status = httpStatus(fault);
-  return { status: status === 200 ? 400 : status, body: errorMessage(id, fault) };
+  const reply = failedReply(report(error), id);
+  return reply.status === 200 ? { ...reply, status: 400 } : reply;
 }

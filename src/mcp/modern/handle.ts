@@ -1,5 +1,5 @@
 /** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
-import { Fault, httpStatus, report } from "../../core/errors.ts";
+import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
@@ -14,13 +14,12 @@ import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
 import {
   encodedResultMessage,
-  errorMessage,
   methodNotFound,
   resultMessage,
   type RpcRequest,
 } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
-import { Answering, type Reply } from "../wire/reply.ts";
+import { Answering, failedReply, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
@@ -103,7 +102,7 @@ const replyTo =
       const goesOn = params["requestState"] !== undefined;
       const fault = report(goesOn ? error : afterSending(sender, error));
       tellFault(span, fault);
-      return { status: httpStatus(fault), body: errorMessage(id, fault) };
+      return failedReply(fault, id);
     }
   };
 

@@ -13,7 +13,16 @@ export interface Reply {
   /** One message as JSON (text or UTF-8), or the texts of a batch. */
   body: string | string[] | Uint8Array<ArrayBuffer>;
   isBatch?: boolean;
+  /** The value of `Retry-After`. */
+  retryAfter?: string | undefined;
 }
+
+/** The reply to a request that has failed. */
+export const failedReply = (fault: Fault, id: RequestId | null): Reply => ({
+  status: httpStatus(fault),
+  body: errorMessage(id, fault),
+  retryAfter: retryAfterOf(fault),
+});
 
 /** A POST, and whose it is. */
 interface Asked {
@@ -161,7 +170,13 @@ export const eventText = (message: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${message}\n\n`;
 
 /** A reply as a response of JSON. */
-export function replyResponse({ status, body, isBatch = false }: Reply): Response {
+export function replyResponse(reply: Reply): Response {
+  const response = jsonReply(reply);
+  if (reply.retryAfter !== undefined) response.headers.set("retry-after", reply.retryAfter);
+  return response;
+}
+
+function jsonReply({ status, body, isBatch = false }: Reply): Response {
   const init = { status, headers: jsonHeaders };
   if (body instanceof Uint8Array) return bytesResponse(body, init);
   if (!isBatch && typeof body === "string") return textResponse(body, init);
@@ -177,9 +192,7 @@ export function refusalResponse(
   fault: Fault,
   { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },
 ): Response {
-  const response = replyResponse({ status: httpStatus(fault), body: errorMessage(id, fault) });
-  const retryAfter = retryAfterOf(fault);
-  if (retryAfter !== undefined) response.headers.set("retry-after", retryAfter);
+  const response = replyResponse(failedReply(fault, id));
   if (challenge !== undefined) response.headers.set("www-authenticate", challenge);
   return response;
 }

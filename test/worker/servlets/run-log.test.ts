@@ -176,8 +176,8 @@ test("each outcome has words and advice of its own for an operator", () => {
   expect(outcomes.filter(isOwn)).toEqual(["servlet_error", "refused"]);
   const ours = outcomes.filter((outcome) => failureOf(outcome).isOurs);
   expect(ours.toSorted()).toEqual([
-    ...["internal", "not_configured", "servlet_failed", "threw", "too_many", "trapped"],
-    "unavailable",
+    ...["internal", "not_configured", "servlet_failed", "storage_full", "threw", "too_many"],
+    ...["trapped", "unavailable"],
   ]);
 });
 
