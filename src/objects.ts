@@ -50,11 +50,11 @@ type Constructor<T, More extends unknown[]> = new (
 ) => T;
 
 /** The class as the platform makes its objects, which are given the server. */
-function madeWith<T extends DurableObject<Env>, Given>(
+function madeWith<T extends DurableObject<unknown>, Given>(
   given: () => Given,
   Class: Constructor<T, [Given]>,
 ): Constructor<T, []> {
-  const Base = Class as Constructor<DurableObject<Env>, [Given]>;
+  const Base = Class as Constructor<DurableObject<unknown>, [Given]>;
   return class extends Base {
     constructor(state: DurableObjectState, env: Env) {
       super(state, env, given());

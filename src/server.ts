@@ -22,7 +22,7 @@ import { storageQuota } from "./auth/quotas.ts";
 import type { Bundle } from "./servlets/bundle.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { grantsProfile, isScope } from "./servlets/scopes.ts";
-import { actsIn, usageOf } from "./observe/counting.ts";
+import { actsIn, usageOf } from "./observe/usage.ts";
 
 /**
  * Everything that the requests and the Durable Objects of an isolate share. It is made once in each isolate, by its entry.

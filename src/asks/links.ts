@@ -5,8 +5,7 @@
  */
 import type { Asker, Asks } from "../core/asks.ts";
 import type { ClientDescription } from "../core/call-context.ts";
-import type { DetailedTask, TaskCall } from "../calls/task-object.ts";
-import type { Tasks } from "../calls/tasks.ts";
+import type { CreateOptions, DetailedTask, TaskCall, TaskCreator } from "../calls/task-object.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
@@ -70,13 +69,13 @@ const goesOn = ({ kind }: WaitReason): boolean => kind === "task" || kind === "r
 /** Makes a task of a call that waits for a person, or was stopped by its gate; undefined if it waits for anything else. */
 export type HandOver = (
   waiting: Suspended,
-  known?: Parameters<Tasks["create"]>[2],
+  known?: CreateOptions,
 ) => Promise<DetailedTask> | undefined;
 
 /** Undefined if nobody could open a page of this call. `about` describes it in lists; by default `call.about`. */
 export function handingOver(
   call: TaskCall,
-  tasks: Tasks | undefined,
+  tasks: TaskCreator | undefined,
   about = () => call.about,
 ): HandOver | undefined {
   if (tasks === undefined || call.link === undefined) return undefined;

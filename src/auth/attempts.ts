@@ -8,6 +8,11 @@ interface Counted {
   ends: number;
 }
 
+/** The binding of the class below. */
+export interface AttemptsEnv {
+  ATTEMPTS?: DurableObjectNamespace<Attempts>;
+}
+
 /** Counts attempts of one kind in a fixed window of time, exactly: KV would lose concurrent ones. */
 export class Attempts extends DurableObject {
   readonly #alarm = new Alarm(this.ctx.storage);

@@ -1,4 +1,6 @@
-import type { Env } from "../bindings.ts";
+import type { KeyRecordsEnv } from "./key-records.ts";
+import type { AttemptsEnv } from "./attempts.ts";
+import type { Grant } from "./grant.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { siteOf } from "../http/document.ts";
 import { Fault } from "../core/errors.ts";
@@ -42,10 +44,15 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
+interface AuthEnv extends KeyRecordsEnv, AttemptsEnv {
+  GRANTS?: DurableObjectNamespace<Grant>;
+  OAUTH_KV?: KVNamespace;
+}
+
 /** Creates the authenticator. Throws if a binding is missing. */
 export function createAuthenticator(
   settings: Settings,
-  env: Env,
+  env: AuthEnv,
   { isScope, profiles, grantsProfile }: AuthenticatorParts,
 ): Authenticator {
   const keys = new KnownKeys(apiKeysOf(settings), nearestRecords(env));
@@ -207,7 +214,7 @@ const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 
 function ownServer(
   settings: Settings,
-  env: Env,
+  env: AuthEnv,
   told: Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;

@@ -1,15 +1,30 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { firstRow } from "../storage/tables.ts";
-import type { GrantState, Refresh } from "./refreshes.ts";
-import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 
 /** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
 const ENDED_GRANT_MS = 120_000;
 
+export interface Refresh {
+  /** The library's record of the grant afterwards, as JSON: its secrets are wrapped under the tokens. */
+  record: string;
+  /** Unix time in ms when the grant expires. */
+  expires: number;
+  /** The answer, sealed under the refresh token that it was given for. */
+  answer: Uint8Array<ArrayBuffer>;
+}
+
+export interface GrantState {
+  isOver: boolean;
+  /** Undefined until the first refresh. */
+  record?: string;
+  /** Set if the token was used before, with the answer as long as that is kept. */
+  used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
+}
+
 /** One app's grant: which of its refresh tokens were used, and for a minute what for. */
-export class Grant extends DurableObject<Env> {
+export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
   readonly #sql = this.ctx.storage.sql;
   readonly #kv = this.ctx.storage.kv;
   readonly #alarm = new Alarm(this.ctx.storage);

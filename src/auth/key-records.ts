@@ -3,7 +3,6 @@
  * each isolate a copy of what it needs of them.
  */
 import { DurableObject, waitUntil } from "cloudflare:workers";
-import type { Env } from "../bindings.ts";
 import { Fault, report } from "../core/errors.ts";
 import { KEY_PREFIX } from "../core/key-name.ts";
 import { limits } from "../core/limits.ts";
@@ -54,14 +53,19 @@ CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY, used INTEGER, revoked INT
 CREATE TABLE IF NOT EXISTS made (key TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT, expires INTEGER, made INTEGER NOT NULL,
   maker TEXT NOT NULL, removed INTEGER)`;
 
+/** The binding of the class below. */
+export interface KeyRecordsEnv {
+  KEY_RECORDS?: DurableObjectNamespace<KeyRecords>;
+}
+
 /** The Durable Object with the records of all keys. */
-export class KeyRecords extends DurableObject<Env> {
+export class KeyRecords extends DurableObject<KeyRecordsEnv> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: what is known of keys, which the original returns when the use of keys is reported to it. */
   readonly #known: KnownAnswer<KeysKnown> | undefined;
   #used: Record<string, number> = {};
 
-  constructor(state: DurableObjectState, env: Env) {
+  constructor(state: DurableObjectState, env: KeyRecordsEnv) {
     super(state, env);
     const original = originalOf(state.id.name);
     if (original !== undefined) {
@@ -161,11 +165,11 @@ export class KeyRecords extends DurableObject<Env> {
 }
 
 /** The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server runs. */
-export const keyRecordsOf = ({ KEY_RECORDS }: Env) =>
+export const keyRecordsOf = ({ KEY_RECORDS }: KeyRecordsEnv) =>
   KEY_RECORDS && (() => KEY_RECORDS.getByName(RECORDS));
 
 /** The copy of them that this isolate asks. */
-export const nearestRecords = (env: Env) =>
+export const nearestRecords = (env: KeyRecordsEnv) =>
   env.KEY_RECORDS && nearestCopy(env.KEY_RECORDS, RECORDS, env);
 
 const RECORDS = "keys";

@@ -1,6 +1,5 @@
 import { isRecent } from "../core/recent.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { PART } from "../core/parts.ts";
 import { hasRow, hasTable } from "../storage/tables.ts";
@@ -23,6 +22,21 @@ const TABLES = [
   "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
 ];
 
+/** An object that holds bytes of a caller. */
+interface Holder extends Rpc.DurableObjectBranded {
+  /** How many bytes it holds. */
+  held(): Promise<number>;
+}
+
+interface HolderEnv {
+  SERVLET_STATES?: DurableObjectNamespace<Holder>;
+}
+
+/** The binding of the class below. */
+export interface QuotaEnv {
+  QUOTAS?: DurableObjectNamespace<Quota>;
+}
+
 /** The most that a caller may hold in all objects together, in bytes. */
 export interface Most {
   most: number;
@@ -41,7 +55,7 @@ interface Held extends Record<string, SqlStorageValue> {
  * buckets have refilled. Each bucket holds a minute's calls and refills steadily. Bytes that servlets keep for
  * the caller are stored, by the object that has them.
  */
-export class Quota extends DurableObject<Env> {
+export class Quota extends DurableObject<HolderEnv> {
   readonly #buckets = new Map<string, { left: number; at: number }>();
   /** When the objects may be asked again what they hold, in Unix ms. */
   #audited = 0;

@@ -1,6 +1,5 @@
 import { countedBy } from "../core/callers.ts";
-import type { Env } from "../bindings.ts";
-import type { Attempts } from "./attempts.ts";
+import type { Attempts, AttemptsEnv } from "./attempts.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
@@ -44,7 +43,7 @@ const DAY = 86_400_000;
 /** Counts stored objects by caller, if ATTEMPTS is bound: each once, and once more for each whole MiB. */
 export function storageQuota({
   ATTEMPTS: counters,
-}: Env): (caller: string | undefined, bytes?: number) => Promise<void> {
+}: AttemptsEnv): (caller: string | undefined, bytes?: number) => Promise<void> {
   return async (caller, bytes = 0) => {
     if (counters === undefined || caller === undefined) return;
     const most = limits.keptPerDay;

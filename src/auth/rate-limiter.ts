@@ -1,19 +1,26 @@
 import { bodyCounters } from "../http/body.ts";
 import { countedBy, networkSiteOf } from "../core/callers.ts";
-import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { Admissions, type Admission } from "./admissions.ts";
+import type { QuotaEnv } from "./quota.ts";
+
+interface RateLimiterEnv extends QuotaEnv {
+  RATE_LIMIT?: RateLimit;
+}
 
 /** Limits the calls, concurrent requests, their bytes and stored objects of each caller. */
 export class RateLimiter {
-  readonly #rateLimit: Env["RATE_LIMIT"];
-  readonly #quotas: Env["QUOTAS"];
+  readonly #rateLimit: RateLimit | undefined;
+  readonly #quotas: QuotaEnv["QUOTAS"];
   readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #admissions = new Admissions();
 
   /** RATE_LIMIT is the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
-  constructor({ RATE_LIMIT, QUOTAS }: Env, countStored: ReturnType<typeof storageQuota>) {
+  constructor(
+    { RATE_LIMIT, QUOTAS }: RateLimiterEnv,
+    countStored: ReturnType<typeof storageQuota>,
+  ) {
     this.#rateLimit = RATE_LIMIT;
     this.#quotas = QUOTAS;
     this.#countStored = countStored;

@@ -1,7 +1,7 @@
 import { blake2b } from "@noble/hashes/blake2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { hexDigestNow } from "../core/digest.ts";
-import type { Grant } from "./grant.ts";
+import type { Grant, GrantState } from "./grant.ts";
 import { report } from "../core/errors.ts";
 import { sealingWith } from "../files/sealing.ts";
 import { limits } from "../core/limits.ts";
@@ -9,23 +9,6 @@ import { printable, shortened } from "../core/text.ts";
 import { invalidGrant } from "./authorization-refusals.ts";
 import { withMethods } from "./client-documents.ts";
 import { basicClient } from "./token-requests.ts";
-
-export interface Refresh {
-  /** The library's record of the grant afterwards, as JSON: its secrets are wrapped under the tokens. */
-  record: string;
-  /** Unix time in ms when the grant expires. */
-  expires: number;
-  /** The answer, sealed under the refresh token that it was given for. */
-  answer: Uint8Array<ArrayBuffer>;
-}
-
-export interface GrantState {
-  isOver: boolean;
-  /** Undefined until the first refresh. */
-  record?: string;
-  /** Set if the token was used before, with the answer as long as that is kept. */
-  used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
-}
 
 /** Serves a token request from this store. */
 type Serve = (request: Request, store: KVNamespace) => Promise<Response>;

@@ -2,7 +2,6 @@ import { waitUntil } from "cloudflare:workers";
 import { callerKey, networkSiteOf } from "../core/callers.ts";
 import { report } from "../core/errors.ts";
 import { ANONYMOUS, type Notification, type Principal } from "../core/model.ts";
-import type { Exchange } from "../mcp/wire/exchange.ts";
 import { copyFor } from "../storage/copies.ts";
 
 /** The name of the hub of a principal's clients. Anonymous callers share some hubs, by their networks. */
@@ -12,12 +11,17 @@ export function hubNameOf(principal: Principal, env: object): string {
   return copyFor(ANONYMOUS.name, networkSiteOf(caller) ?? caller, env);
 }
 
+/** A principal's hub. */
+interface Publisher {
+  publish(changes: Notification[]): Promise<void>;
+}
+
 /**
  * Publishes a call's change notifications on the hub of its principal, and passes all others to `rest`. The call
  * does not wait for that; equal changes of one turn are published once.
  */
 export function changes(
-  { hub }: Pick<Exchange, "hub">,
+  { hub }: { hub?: (() => Publisher) | undefined },
   rest: (notice: Notification) => void,
 ): (notice: Notification) => void {
   if (hub === undefined) return rest;

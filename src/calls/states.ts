@@ -5,8 +5,7 @@ import type { Json } from "../core/model.ts";
 import type { Announced, InnerRow, JournalEntry, Recorded } from "../core/record.ts";
 import { release } from "../core/parts.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
-import type { Env } from "../bindings.ts";
-import type { SealingServer } from "../server.ts";
+import type { Sealer } from "../storage/vault.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** The progress of an earlier request with the same state and answers. */
@@ -66,11 +65,11 @@ interface Run {
  * and the side effects and outcome of the requests that resume a state, which must not be repeated. Deleted when
  * the state expires.
  */
-export class States extends DurableObject<Env> {
+export class States extends DurableObject<object> {
   readonly #rows: SealedRows;
   readonly #alarm = new Alarm(this.ctx.storage);
 
-  constructor(state: DurableObjectState, env: Env, { sealer }: Pick<SealingServer, "sealer">) {
+  constructor(state: DurableObjectState, env: object, { sealer }: { sealer: Sealer }) {
     super(state, env);
     this.#rows = new SealedRows(state.storage.sql, sealer);
   }

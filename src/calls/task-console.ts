@@ -1,18 +1,16 @@
 /** The console's view of a task, and its actions. */
-import type { Serving } from "../serving.ts";
 import { callerKey } from "../core/callers.ts";
 import { inputOf, METHODS } from "./call-ref.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { entryAgain } from "./task-call.ts";
-import type { Server } from "../server.ts";
+import type { CallLists, TaskServer, TaskServing } from "./task-server.ts";
 import { beginningOf, jsonIn, printable, printableLine, textIn } from "../core/text.ts";
 import type { Ask } from "../core/asks.ts";
 import { isObject, textsIn, type Json } from "../core/model.ts";
 import { type JournalEntry, randomSeed } from "../core/record.ts";
 import type { WaitReason } from "../core/suspension.ts";
 import type { ListedCall } from "./listed-calls.ts";
-import type { PersonObjects } from "../pages/person-objects.ts";
 import { shownArguments, withoutSecrets } from "./shown-arguments.ts";
 import { replayRecord } from "./task-replay.ts";
 import type {
@@ -32,13 +30,13 @@ import { realViewOf } from "./task-view.ts";
  */
 export class Listing {
   readonly #store: TaskStore;
-  readonly #serving: Serving;
+  readonly #serving: TaskServing;
   #isForgotten = false;
   #latest: Promise<{ by: string; listed: ListedCall } | undefined> | undefined;
   #sending: Promise<void> | undefined;
   #sent = "";
 
-  constructor(store: TaskStore, serving: Serving) {
+  constructor(store: TaskStore, serving: TaskServing) {
     this.#store = store;
     this.#serving = serving;
   }
@@ -101,7 +99,7 @@ export class Listing {
       await persons.unlist(subject.lister, this.#store.id);
   }
 
-  async #send(persons: PersonObjects): Promise<void> {
+  async #send(persons: CallLists): Promise<void> {
     while (this.#latest !== undefined) {
       const latest = this.#latest;
       this.#latest = undefined;
@@ -164,7 +162,7 @@ const toolIn = ({ ref: { kind, name } }: Subject): string =>
 export async function looked(
   store: TaskStore,
   look: Look,
-  { serving, tasks, countStored }: Pick<Server, "serving" | "tasks" | "countStored">,
+  { serving, tasks, countStored }: Pick<TaskServer, "serving" | "tasks" | "countStored">,
 ): Promise<TaskInspection> {
   if (look.what === "timeline") return { timeline: await timelineOf(store, serving) };
   const call = await store.call();
@@ -195,7 +193,7 @@ export async function looked(
   return { fork: taskId };
 }
 
-async function timelineOf(store: TaskStore, serving: Serving): Promise<TaskTimeline> {
+async function timelineOf(store: TaskStore, serving: TaskServing): Promise<TaskTimeline> {
   const { expires } = store;
   const { created, updated, fuel } = store.row;
   const [view, call, begun, subject, end, waits, message] = await Promise.all([

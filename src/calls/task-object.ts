@@ -151,3 +151,14 @@ export interface ReplayOutcome {
   said: string[];
   fuel: number;
 }
+
+/** How a task is created: see `Tasks.create`. */
+export interface CreateOptions {
+  id?: string;
+  isRetried?: boolean;
+}
+
+/** Creates tasks of one principal: see `Tasks`. */
+export interface TaskCreator {
+  create(call: TaskCall, start?: Start, options?: CreateOptions): Promise<DetailedTask>;
+}

@@ -1,5 +1,4 @@
 import type { TaskCall } from "./task-object.ts";
-import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { changes, progressTextOf } from "./changes.ts";
@@ -7,24 +6,23 @@ import type { Notification } from "../core/model.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
 import type { UnrecordedCall } from "../core/unknown-outcome.ts";
 import { retry } from "../core/retry.ts";
-import type { Hub } from "../mcp/hub.ts";
-import type { Session } from "../mcp/legacy/session.ts";
+import type { TaskEnv, TaskHub, TaskListener } from "./task-server.ts";
 import type { StoredBytes } from "../storage/stored-bytes.ts";
 import type { TaskStore } from "./task-store.ts";
 import { hasDeadlines, startDeadlines } from "./task-call.ts";
 import { taskProgressOf, viewOf } from "./task-view.ts";
 
-type Notify = (session: DurableObjectStub<Session>, id: string) => Promise<boolean>;
+type Notify = (session: DurableObjectStub<TaskListener>, id: string) => Promise<boolean>;
 
 /** The sessions that are notified of a task's progress, one message after the other. */
 export class TaskOwners {
   readonly #store: TaskStore;
-  readonly #env: Env;
+  readonly #env: TaskEnv;
   #last: Promise<unknown> = Promise.resolve();
   /** True once its status cannot change any more for those who listen. */
   #isOver = false;
 
-  constructor(store: TaskStore, env: Env) {
+  constructor(store: TaskStore, env: TaskEnv) {
     this.#store = store;
     this.#env = env;
   }
@@ -77,7 +75,7 @@ export class TaskOwners {
   }
 
   /** The hub of the task's principal. */
-  get #hub(): (() => DurableObjectStub<Hub>) | undefined {
+  get #hub(): (() => DurableObjectStub<TaskHub>) | undefined {
     const { hub } = this.#store.row;
     const { HUBS: hubs } = this.#env;
     return hubs && (() => hubs.getByName(hub));

@@ -1,4 +1,4 @@
-import type { Serving } from "../serving.ts";
+import type { TaskServing } from "./task-server.ts";
 import { perform, whateverFor } from "./engine.ts";
 import { Fault, report } from "../core/errors.ts";
 import type { CallContext } from "../core/call-context.ts";
@@ -18,7 +18,7 @@ import { beginningOf } from "../core/text.ts";
  * Notes that a task waits: for operators, by its servlet, and for the person who answers, if it was handed over. Never
  * throws: nothing depends on it.
  */
-export async function noteWaiting(store: TaskStore, serving: Serving): Promise<void> {
+export async function noteWaiting(store: TaskStore, serving: TaskServing): Promise<void> {
   try {
     if (!store.exists || store.isOver) return;
     const { principal } = store.row;
@@ -51,12 +51,12 @@ async function outdatedEnd(store: TaskStore, registry: Registry): Promise<TaskEn
 /** Checks whether a waiting task can continue with what is served. */
 export class ContinuationCheck {
   readonly #store: TaskStore;
-  readonly #serving: Serving;
+  readonly #serving: TaskServing;
   readonly #publish: () => void;
   /** The registry with which it was last found to. */
   #known: Registry | undefined;
 
-  constructor(store: TaskStore, serving: Serving, publish: () => void) {
+  constructor(store: TaskStore, serving: TaskServing, publish: () => void) {
     this.#store = store;
     this.#serving = serving;
     this.#publish = publish;
@@ -79,7 +79,7 @@ export class ContinuationCheck {
 export async function replayed(
   store: TaskStore,
   build: PreparedServlet,
-  { deployment }: Serving,
+  { deployment }: TaskServing,
 ): Promise<string | null | undefined> {
   if (!store.exists || store.isOver) return null;
   const [call, recorded] = [await store.call(), await store.recorded()];

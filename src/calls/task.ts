@@ -29,8 +29,7 @@ import type {
   TaskCall,
   TaskViewer,
 } from "./task-object.ts";
-import type { Env } from "../bindings.ts";
-import type { SealingServer } from "../server.ts";
+import type { TaskEnv, TaskServer } from "./task-server.ts";
 import { TaskOwners } from "./task-owners.ts";
 import { ChangeSignal, handedOverOf, PersonAnswer } from "./task-person.ts";
 import { askedTooOften, runTask, stoppedTooOften } from "./task-run.ts";
@@ -44,9 +43,9 @@ import { Unreadable, type PartPosition } from "../storage/vault.ts";
  * of a run. All answers to its servlet are stored, so that each run continues where the one before ended.
  * It exists only for its owner, while the owner's scopes grant what it calls; cancelling needs no scope.
  */
-export class Task extends DurableObject<Env> {
+export class Task extends DurableObject<TaskEnv> {
   readonly #store: TaskStore;
-  readonly #server: SealingServer;
+  readonly #server: TaskServer;
   readonly #owners: TaskOwners;
   readonly #changes = new ChangeSignal();
   #running: AbortController | undefined;
@@ -57,7 +56,7 @@ export class Task extends DurableObject<Env> {
   /** Settles when a run ends, or its call waits. */
   readonly #firstRun = Promise.withResolvers<void>();
 
-  constructor(state: DurableObjectState, env: Env, server: SealingServer) {
+  constructor(state: DurableObjectState, env: TaskEnv, server: TaskServer) {
     super(state, env);
     const { serving, sealer } = server;
     this.#server = server;

@@ -1,6 +1,5 @@
 import { unsettled } from "../core/settled.ts";
 import { withoutInput } from "./call-ref.ts";
-import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import type { CallerQuota, Json } from "../core/model.ts";
 import type { Answers } from "../core/asks.ts";
@@ -9,12 +8,14 @@ import { textBytes } from "../core/shape.ts";
 import { retry } from "../core/retry.ts";
 import { afterSending } from "../core/unknown-outcome.ts";
 import type {
+  CreateOptions,
   DetailedTask,
   HandedOver,
   Look,
   TaskInspection,
   Start,
   TaskCall,
+  TaskCreator,
   TaskViewer,
   Uploaded,
 } from "./task-object.ts";
@@ -61,7 +62,7 @@ function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): nu
 }
 
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
-export class Tasks {
+export class Tasks implements TaskCreator {
   readonly #objects: DurableObjectNamespace<Task>;
   readonly #principal: TaskViewer;
   readonly #countStored: CallerQuota["countStored"];
@@ -100,7 +101,7 @@ export class Tasks {
   async create(
     call: TaskCall,
     start?: Start,
-    { id = this.newId(), isRetried = false }: { id?: string; isRetried?: boolean } = {},
+    { id = this.newId(), isRetried = false }: CreateOptions = {},
   ): Promise<DetailedTask> {
     await this.#countStored(taskBytes(call, start));
     try {
@@ -177,8 +178,12 @@ export class Tasks {
   }
 }
 
+export interface TasksEnv {
+  TASKS?: DurableObjectNamespace<Task>;
+}
+
 /** The tasks of a Worker with this binding, by principal and its quota; undefined without the binding. */
-export const tasksOf = ({ TASKS }: Env) =>
+export const tasksOf = ({ TASKS }: TasksEnv) =>
   TASKS &&
   ((principal: TaskViewer, countStored: CallerQuota["countStored"]) =>
     new Tasks(TASKS, principal, countStored));

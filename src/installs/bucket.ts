@@ -1,10 +1,13 @@
-import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isDigest, readBuild, type Build } from "./build.ts";
 
 /** The bucket of builds; undefined if it is not bound. */
-export const bucketOf = ({ BUILDS }: Env): BuildBucket | undefined =>
+export interface BuildsEnv {
+  BUILDS?: R2Bucket;
+}
+
+export const bucketOf = ({ BUILDS }: BuildsEnv): BuildBucket | undefined =>
   BUILDS && new BuildBucket(BUILDS);
 
 /** The bucket of builds (`BUILDS`, R2): `parts/SHA256` has the bytes of a part, `builds/HASH.json` the last build with this hash. */

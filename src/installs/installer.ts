@@ -1,3 +1,4 @@
+import type { TasksEnv } from "../calls/tasks.ts";
 import { unsettled } from "../core/settled.ts";
 import { limits } from "../core/limits.ts";
 import { printable } from "../core/text.ts";
@@ -6,7 +7,6 @@ import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { toolkitOf, versionOf } from "../servlets/toolkit.ts";
 import { notPrepared } from "../wasm/link.ts";
 import { ownVariablesIn } from "../servlets/variables.ts";
-import type { Env } from "../bindings.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../servlets/skills.ts";
 import { buildIn, type Published } from "./installs-rows.ts";
@@ -34,7 +34,7 @@ export interface InstallerParts {
   waiting: () => DurableObjectStub<Installs>[];
   loader: ServletLoader;
   registry: () => Promise<Registry>;
-  tasks: Env["TASKS"];
+  tasks: TasksEnv["TASKS"];
   /** Variables, secrets and bindings of the server itself, which no servlet may name. */
   ownNames: ReadonlySet<string>;
 }

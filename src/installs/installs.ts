@@ -1,18 +1,16 @@
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
-import type { Env } from "../bindings.ts";
 import { canonicalJson, hexDigest } from "../core/digest.ts";
-import { publishToAll } from "../mcp/hub.ts";
+import { publishToAll, type HubsEnv } from "../mcp/hub.ts";
 import { KnownAnswer, originalOf } from "../storage/copies.ts";
 import { hasRow, firstRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { stringBytes } from "../core/text.ts";
-import type { Server } from "../server.ts";
 import type { Bundle } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
-import { bucketOf } from "./bucket.ts";
+import { bucketOf, type BuildsEnv } from "./bucket.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import { demandToolkit, refuseClashes } from "./servable.ts";
 import { buildIn, type Published, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
@@ -33,18 +31,23 @@ interface InstalledBuilds {
 
 const FOR_THE_NAMES = "For the names: npm run servlets -- installed";
 
+/** The bindings of the class below. */
+export interface InstallsEnv extends BuildsEnv, HubsEnv {
+  INSTALLS?: DurableObjectNamespace<Installs>;
+}
+
 /**
  * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
  * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
  */
-export class Installs extends DurableObject<Env> {
+export class Installs extends DurableObject<InstallsEnv> {
   readonly #bundled: Bundle["servlets"];
   readonly #sql: SqlStorage;
   readonly #alarm = new Alarm(this.ctx.storage);
   /** In a copy: what the original serves. */
   readonly #known: KnownAnswer<InstalledBuilds> | undefined;
 
-  constructor(state: DurableObjectState, env: Env, { bundle }: Pick<Server, "bundle">) {
+  constructor(state: DurableObjectState, env: InstallsEnv, { bundle }: { bundle: Bundle }) {
     super(state, env);
     const original = originalOf(state.id.name);
     if (original !== undefined) {

@@ -1,6 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
 import { countedBy, networkSiteOf, type Counted } from "../core/callers.ts";
-import type { Env } from "../bindings.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { Connection, KEEP_ALIVE } from "../http/connection.ts";
@@ -9,7 +8,7 @@ import { tagged, matches, type Filter, type Subscription } from "./wire/subscrip
 import { isChange, type Notification } from "../core/model.ts";
 import { mayIn, profileOf, type Profiles } from "../servlets/profiles.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
-import type { Server } from "../server.ts";
+import type { Bundle } from "../servlets/bundle.ts";
 import { textBytes } from "../core/shape.ts";
 import { copiesOf, copyFor } from "../storage/copies.ts";
 import { hasTable } from "../storage/tables.ts";
@@ -27,11 +26,27 @@ interface Open extends Pick<Subscription, "id" | "filter"> {
   filterBytes: number;
 }
 
+/** The binding of the class below. */
+export interface HubsEnv {
+  HUBS?: DurableObjectNamespace<Hub>;
+}
+
+/** A session that hears of changes. */
+interface Listener extends Rpc.DurableObjectBranded {
+  /** Takes changes; false if the session has ended. */
+  changed(changes: Notification[]): Promise<boolean>;
+}
+
+interface HubEnv extends HubsEnv {
+  LOADER?: WorkerLoader;
+  SESSIONS?: DurableObjectNamespace<Listener>;
+}
+
 /**
  * Delivers change notifications to a principal's clients: to open streams, held in memory only (a client
  * whose stream ends listens again), and to enlisted sessions.
  */
-export class Hub extends DurableObject<Env> {
+export class Hub extends DurableObject<HubEnv> {
   readonly #streams = new Map<Connection, Open>();
   /** Changes that are still to be sent, by their JSON. */
   readonly #pending = new Map<string, Notification>();
@@ -46,7 +61,7 @@ export class Hub extends DurableObject<Env> {
   /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
 
-  constructor(state: DurableObjectState, env: Env, { bundle }: Pick<Server, "bundle">) {
+  constructor(state: DurableObjectState, env: HubEnv, { bundle }: { bundle: Bundle }) {
     super(state, env);
     const isShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
     this.#isJoining = isShared || env.LOADER !== undefined;
@@ -272,7 +287,7 @@ export class Hub extends DurableObject<Env> {
 const ALL_HUBS = "all hubs";
 
 /** Publishes changes to the clients of all hubs. */
-export async function publishToAll(env: Env, changes: Notification[]): Promise<void> {
+export async function publishToAll(env: HubsEnv, changes: Notification[]): Promise<void> {
   const publish = async (name: string) => env.HUBS?.getByName(name).publish(changes);
   await Promise.all(copiesOf(ALL_HUBS, env).map(publish));
 }

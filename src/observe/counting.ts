@@ -1,31 +1,8 @@
 import { waitUntil } from "cloudflare:workers";
-import type { Env } from "../bindings.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { nearestCopy } from "../storage/copies.ts";
 import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
 import type { CountedRefusals } from "./counts.ts";
-import type { Act, Usage } from "./usage-object.ts";
-
-/** The one object with the counters of a server; undefined where the binding USAGE is missing. */
-export const usageOf = ({ USAGE }: Env) => USAGE && (() => USAGE.getByName(COUNTERS));
-
-/** Notes what operators do; does nothing where the binding USAGE is missing. What was done stays done where it cannot be noted. */
-export function actsIn(env: Env): (by: string, how: Act["how"], what: string) => Promise<void> {
-  const usage = usageOf(env);
-  return async (by, how, what) => {
-    try {
-      await usage?.().acted({ by, how, what });
-    } catch (error) {
-      report(error);
-    }
-  };
-}
-
-/** The copy of it that this isolate sends its counters to. */
-export const nearestUsage = (env: Env) => env.USAGE && nearestCopy(env.USAGE, COUNTERS, env);
-
-const COUNTERS = "usage";
 
 /** Counts runs, stored bytes, waiting calls and refused requests. */
 interface Counting {
@@ -41,7 +18,9 @@ interface Counting {
  * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
  * before loses them; no call waits for them or fails because of them.
  */
-export function countingIn(usage: (() => Pick<Usage, "add">) | undefined): Counting | undefined {
+export function countingIn(
+  usage: (() => { add(taken: Taken): Promise<void> }) | undefined,
+): Counting | undefined {
   if (usage === undefined) return undefined;
   const counts = new Counts(limits.usageNames);
   let dueAt = 0;

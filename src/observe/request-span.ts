@@ -3,14 +3,14 @@ import { Fault, rpcError } from "../core/errors.ts";
 import { isObject } from "../core/model.ts";
 import type { Span, SpanStart } from "./spans.ts";
 import type { Entry } from "../servlets/registry.ts";
-import type { FoundRequest } from "../mcp/method.ts";
 
 /** The parts of a request that its span records. */
-interface Spanned extends Pick<FoundRequest, "method"> {
+interface Spanned {
+  method: string;
   /** Absent for work that goes on after its request is over. */
-  id?: FoundRequest["id"] | undefined;
+  id?: string | number | undefined;
   /** Tells whether its method is known; absent where it is. */
-  row?: FoundRequest["row"];
+  row?: object;
   /** The entry that it names, if that is known. */
   entry?: Pick<Entry, "ref"> | Fault;
   version: string | undefined;

@@ -1,5 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { originalOf } from "../storage/copies.ts";
@@ -83,11 +82,16 @@ CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS forgotten (name TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT NOT NULL, what TEXT NOT NULL);`;
 
+/** The binding of the class below. */
+export interface UsageEnv {
+  USAGE?: DurableObjectNamespace<Usage>;
+}
+
 /**
  * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
  * than a span; the last errors and calls; and what operators did.
  */
-export class Usage extends DurableObject<Env> {
+export class Usage extends DurableObject<UsageEnv> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
@@ -95,7 +99,7 @@ export class Usage extends DurableObject<Env> {
 
   constructor(
     state: DurableObjectState,
-    env: Env,
+    env: UsageEnv,
     { sealer }: { sealer: Sealer | undefined } = { sealer: undefined },
   ) {
     super(state, env);

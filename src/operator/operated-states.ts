@@ -1,7 +1,9 @@
+import type { QuotaEnv } from "../auth/quota.ts";
+import type { UsageEnv } from "../observe/usage-object.ts";
+import type { ServletStatesEnv } from "../state/servlet-states.ts";
 import { unsettled } from "../core/settled.ts";
-import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
-import { usageOf } from "../observe/counting.ts";
+import { usageOf } from "../observe/usage.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { Manifest } from "../servlets/manifest.ts";
 import type { PersonObjects } from "../pages/person-objects.ts";
@@ -15,9 +17,11 @@ export interface StateOwner extends ServletRef {
 /** Operations of operators on the state that servlets keep. */
 export type OperatedStates = ReturnType<typeof operatedStates>;
 
+interface OperatedEnv extends QuotaEnv, ServletStatesEnv, UsageEnv {}
+
 /** The states of a Worker with these bindings. `owners` returns all servlets, those with state first. */
 export function operatedStates(
-  env: Env,
+  env: OperatedEnv,
   owners: () => Promise<readonly StateOwner[]>,
   persons: PersonObjects | undefined,
 ) {

@@ -1,10 +1,10 @@
+import type { tasksOf } from "../calls/tasks.ts";
+import type { Sealer } from "../storage/vault.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { runTool, type Call, type CallToolResponse } from "./call.ts";
-import type { Env } from "../bindings.ts";
-import type { SealingServer } from "../server.ts";
 import { SealedRows } from "../storage/sealed-rows.ts";
 import { StoredBytes } from "../storage/stored-bytes.ts";
 import { callerKey } from "../core/callers.ts";
@@ -30,17 +30,25 @@ interface Begun {
   response: Promise<string>;
 }
 
+/** The parts of the server that a record uses. */
+interface RecordServer {
+  readonly sealer: Sealer;
+  readonly serving: { registry(): Promise<Registry> };
+  readonly tasks: ReturnType<typeof tasksOf>;
+  countStored(caller: string | undefined, bytes?: number): Promise<void>;
+}
+
 /**
  * One `call_id` of one principal. The call runs here, so that it ends even if its client leaves, and once: its start
  * is stored before it runs, and its response before anybody receives it.
  */
-export class CallRecord extends DurableObject<Env> {
+export class CallRecord extends DurableObject<object> {
   readonly #rows: SealedRows;
-  readonly #server: SealingServer;
+  readonly #server: RecordServer;
   readonly #alarm = new Alarm(this.ctx.storage);
   #begun: Promise<Settled<Begun>> | undefined;
 
-  constructor(state: DurableObjectState, env: Env, server: SealingServer) {
+  constructor(state: DurableObjectState, env: object, server: RecordServer) {
     super(state, env);
     this.#rows = new SealedRows(state.storage.sql, server.sealer);
     this.#server = server;

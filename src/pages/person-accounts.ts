@@ -4,7 +4,7 @@ import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, FinishedAccount } from "./person-objects.ts";
+import type { AccountOf, FinishedAccount } from "./person.ts";
 import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 

@@ -1,3 +1,5 @@
+import type { Provider } from "../auth/account-provider.ts";
+import type { tasksOf } from "../calls/tasks.ts";
 import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -6,9 +8,7 @@ import { hexDigest } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
 import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
 import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
-import type { AccountOf, PersonSummary, SecretOf } from "./person-objects.ts";
-import type { Env } from "../bindings.ts";
-import type { SealingServer } from "../server.ts";
+import type { AccountOf, PersonSummary, SecretOf } from "./person.ts";
 import { firstRow } from "../storage/tables.ts";
 import { Sealer } from "../storage/vault.ts";
 
@@ -18,12 +18,19 @@ interface Kept extends SecretOf {
   keptAt: number;
 }
 
+/** The parts of the server that a person's object uses. */
+interface PersonServer {
+  readonly sealer: Sealer;
+  readonly serving: { readonly providers: ReadonlyMap<string, Provider> };
+  readonly tasks: ReturnType<typeof tasksOf>;
+}
+
 /**
  * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
  * person. Each method is given the principal's name.
  */
-export class PersonObject extends DurableObject<Env> {
-  readonly #server: SealingServer;
+export class PersonObject extends DurableObject<object> {
+  readonly #server: PersonServer;
   readonly #sql = this.ctx.storage.sql;
   readonly #alarm = new Alarm(this.ctx.storage);
   #sealer: Sealer | undefined;
@@ -31,7 +38,7 @@ export class PersonObject extends DurableObject<Env> {
   #ofPrincipal: PersonAccounts | undefined;
   readonly #listed = new ListedCalls(this.#sql);
 
-  constructor(state: DurableObjectState, env: Env, server: SealingServer) {
+  constructor(state: DurableObjectState, env: object, server: PersonServer) {
     super(state, env);
     this.#server = server;
     this.#sql.exec(SCHEMA);

@@ -1,4 +1,5 @@
 import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
+import type { SecretOf } from "./person.ts";
 import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -6,30 +7,6 @@ import { retry } from "../core/retry.ts";
 import type { ListedCall } from "../calls/listed-calls.ts";
 import type { PersonObject } from "./person-object.ts";
 import type { Sealer } from "../storage/vault.ts";
-
-/** A secret of a person, which one servlet may have. */
-export interface SecretOf {
-  servlet: string;
-  name: string;
-}
-
-/** The kept secrets and connected accounts of a person, without values. */
-export interface PersonSummary {
-  secrets: (SecretOf & { keptAt: number })[];
-  accounts: (AccountGrant & { connectedAt: number })[];
-}
-
-/** An account of a person at a provider, which one servlet uses. */
-export type AccountOf = Pick<AccountGrant, "servlet" | "account">;
-
-/** How a person came back from a provider. */
-export interface FinishedAccount {
-  /** The path of the page that asked for the account. */
-  back: string;
-  /** False without a failure if the person has refused. */
-  isConnected: boolean;
-  failure?: string;
-}
 
 /** A secret that a servlet asks a person for. */
 export interface AskedSecret extends SecretOf {

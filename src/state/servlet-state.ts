@@ -1,3 +1,8 @@
+import type { Bundle } from "../servlets/bundle.ts";
+import type { Sealer } from "../storage/vault.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import type { Stored } from "../observe/counts.ts";
+import type { QuotaEnv } from "../auth/quota.ts";
 import { isRecent } from "../core/recent.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -21,17 +26,24 @@ import {
 } from "./remote-hooks.ts";
 import { StorageReservation } from "./storage-reservation.ts";
 import { buildIdOf } from "./scope-state.ts";
-import type { Env } from "../bindings.ts";
-import type { SealingServer } from "../server.ts";
 import type { StateSummary } from "./state-export.ts";
-import { StateBackends, OwnBackend, type StateBackend } from "./state-backend.ts";
+import { StateBackends, OwnBackend, type Facets, type StateBackend } from "./state-backend.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../storage/turns.ts";
 
 /** How much later than `limits.sessionStateMs` and `limits.anonymousStateMs` a state may be deleted, so that not each call stores when it was. */
 const STATE_SLACK_MS = 3_600_000;
 
-type StateServer = Pick<SealingServer, "bundle" | "sealer" | "serving">;
+/** The parts of the server that a servlet's state uses. */
+interface StateServer {
+  readonly bundle: Bundle;
+  readonly sealer: Sealer;
+  readonly serving: {
+    readonly deployment: Deployment;
+    readonly facets: Facets;
+    readonly counting: { stored(stored: Stored): void } | undefined;
+  };
+}
 
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" | "time"> & {
   /** True if the call may be run again from its record, so that its ending is stored. */
@@ -43,7 +55,7 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" |
  * The Durable Object with the state of one servlet in one scope. It runs one call at a time, reserves storage in the
  * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StateBackend`.
  */
-export class ServletState extends DurableObject<Env> {
+export class ServletState extends DurableObject<QuotaEnv> {
   readonly #server: StateServer;
   #opening: Promise<{ own: OwnBackend; all: StateBackends }> | undefined;
   /** The last lists of the servlet in this state, as JSON, when they were made, and by which version of it. */
@@ -55,7 +67,7 @@ export class ServletState extends DurableObject<Env> {
   readonly #running = new Map<string, RemoteSignal>();
   readonly #alarm = new Alarm(this.ctx.storage);
 
-  constructor(state: DurableObjectState, env: Env, server: StateServer) {
+  constructor(state: DurableObjectState, env: QuotaEnv, server: StateServer) {
     super(state, env);
     this.#server = server;
     this.#reservation = new StorageReservation(state, env);

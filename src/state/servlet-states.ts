@@ -1,6 +1,6 @@
+import type { ServletState } from "./servlet-state.ts";
 import { unsettled, type Settled } from "../core/settled.ts";
 import { callerKey } from "../core/callers.ts";
-import type { Env } from "../bindings.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Audience } from "../core/model.ts";
@@ -13,8 +13,12 @@ import { changesIn, endingOf, noticeOf, type PlainEnding } from "./plain-ending.
 import { CallHooks, DepartureWatch, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
+export interface ServletStatesEnv {
+  SERVLET_STATES?: DurableObjectNamespace<ServletState>;
+}
+
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
-export function stateful({ SERVLET_STATES: objects }: Env) {
+export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(

@@ -1,9 +1,8 @@
 import { isRecent } from "../core/recent.ts";
 import { countedBy, type Counted } from "../core/callers.ts";
-import type { Env } from "../bindings.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
-import { MOST_LENT } from "../auth/quota.ts";
+import { MOST_LENT, type QuotaEnv } from "../auth/quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "../storage/tables.ts";
 
@@ -23,7 +22,7 @@ interface Row {
 export class StorageReservation {
   readonly #sql: SqlStorage;
   readonly #object: string;
-  readonly #quotas: Env["QUOTAS"];
+  readonly #quotas: QuotaEnv["QUOTAS"];
 
   #known: Row | undefined;
   /** The bytes of them that are of the reserve; undefined if not known. */
@@ -32,7 +31,7 @@ export class StorageReservation {
   /** The last count of less room, which must come before that of more. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, storage }: DurableObjectState, { QUOTAS }: Env) {
+  constructor({ id, storage }: DurableObjectState, { QUOTAS }: QuotaEnv) {
     this.#sql = storage.sql;
     this.#object = String(id);
     this.#quotas = QUOTAS;

@@ -1,14 +1,18 @@
-import type { Env } from "../bindings.ts";
+import type { KeyRing } from "./key-ring.ts";
 import type { Settings } from "../settings/env.ts";
 import { release, type ValuePart } from "../core/parts.ts";
 import { isRecent } from "../core/recent.ts";
 import { retry } from "../core/retry.ts";
 import type { Key } from "./key-ring.ts";
 
+interface KeyRingEnv {
+  KEY_RING?: DurableObjectNamespace<KeyRing>;
+}
+
 /** The sealer of a Worker with these bindings; undefined without KEY_RING. */
 export function sealerOf(
   { STATE_KEY: secret }: Settings,
-  { KEY_RING: rings }: Env,
+  { KEY_RING: rings }: KeyRingEnv,
 ): Sealer | undefined {
   if (rings === undefined) return undefined;
   // Lazy: Durable Objects cannot be reached while the Worker starts.

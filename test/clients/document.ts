@@ -1,6 +1,11 @@
-import { CLIENTS } from "./table.ts";
-import { THINGS } from "./things.ts";
-import type { Row } from "./main.ts";
+import { CLIENTS, type Client } from "./table.ts";
+import { THINGS, type Thing } from "./things.ts";
+
+export interface Row {
+  client: Client;
+  revision: string;
+  cells: Partial<Record<Thing, string>>;
+}
 
 /** Short name of an upstream issue in a cell: `go-sdk#1283`. */
 const shortName = (url: string): string => {

@@ -6,18 +6,12 @@ import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { limits } from "../../src/core/limits.ts";
-import { document } from "./document.ts";
+import { document, type Row } from "./document.ts";
 import { startServers } from "./servers.ts";
 import { CLIENTS, type Client } from "./table.ts";
 import { THINGS, type Thing } from "./things.ts";
 import { install, missingTool, Unavailable } from "./toolchains.ts";
 import { witness } from "./witness.ts";
-
-export interface Row {
-  client: Client;
-  revision: string;
-  cells: Partial<Record<Thing, string>>;
-}
 
 const { values } = parseArgs({
   options: {

@@ -3,7 +3,16 @@
  * both: to take a newer client, change its version here.
  */
 import type { Thing } from "./things.ts";
-import type { Toolchain } from "./toolchains.ts";
+
+export type Toolchain =
+  | "python"
+  | "go"
+  | "rust"
+  | "java"
+  | "kotlin"
+  | "typescript"
+  | "npm"
+  | "browser";
 
 export interface Client {
   /** As `--only` names it. */

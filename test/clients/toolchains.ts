@@ -6,17 +6,7 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { startChromium } from "../node/http/chromium.ts";
-import type { Client } from "./table.ts";
-
-export type Toolchain =
-  | "python"
-  | "go"
-  | "rust"
-  | "java"
-  | "kotlin"
-  | "typescript"
-  | "npm"
-  | "browser";
+import type { Client, Toolchain } from "./table.ts";
 
 /** The command that runs a client's program. */
 type Command = readonly string[];

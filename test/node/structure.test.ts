@@ -10,7 +10,6 @@ import {
   ROOMS,
   sharedNames,
   sourceFiles,
-  type SourceFile,
 } from "./structure.ts";
 
 /** Text that only these rooms may contain: Node's own modules, alarms, the names of dialects, those of eras. */
@@ -25,27 +24,17 @@ const BELONGS = [
 
 const files = await sourceFiles();
 
-/** Files whose types any file may import: the bindings, the wiring, and Durable Objects, whose RPC type is their class. */
-const UPWARD = new Set(
-  files
-    .filter(({ text }) => /^export class \w+ extends DurableObject\b/m.test(text))
-    .map(({ path }) => path)
-    .concat("src/bindings.ts", "src/server.ts"),
-);
-
-/** The files that a file imports, but for such types. */
-const knownBy = (file: SourceFile) => {
-  const runs = importsOf(file, false);
-  return importsOf(file).filter((from) => runs.includes(from) || !UPWARD.has(from));
-};
-
 test("the version is that of the package", async () => {
   const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
   expect(VERSION).toBe(version);
 });
 
-test("no files import each other in a circle", () => {
-  const imports = new Map(files.map((file) => [file.path, knownBy(file)]));
+test("no files import each other in a circle, types included", async () => {
+  const all = [
+    ...files,
+    ...(await sourceFiles(["package/*.ts", "plugins/**/*.{ts,tsx}", "test/**/*.{ts,tsx}"])),
+  ];
+  const imports = new Map(all.map((file) => [file.path, importsOf(file)]));
   const circles: string[] = [];
   const done = new Set<string>();
   const visit = (path: string, way: readonly string[]): void => {
@@ -54,7 +43,7 @@ test("no files import each other in a circle", () => {
     done.add(path);
     for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
   };
-  for (const { path } of files) visit(path, []);
+  for (const { path } of all) visit(path, []);
   expect(circles).toEqual([]);
 });
 

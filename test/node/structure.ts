@@ -10,10 +10,12 @@ export interface SourceFile {
   text: string;
 }
 
-/** The code of the project, without what is made. */
-export async function sourceFiles(): Promise<SourceFile[]> {
+/** The code of the project without generated files: that of `src`, or the files of other patterns. */
+export async function sourceFiles(
+  patterns: readonly string[] = ["src/**/*.{ts,tsx}"],
+): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
-  for await (const path of glob("src/**/*.{ts,tsx}")) {
+  for await (const path of glob(patterns)) {
     if (!path.endsWith(".gen.ts")) files.push({ path, text: await readFile(path, "utf8") });
   }
   return files;
@@ -31,10 +33,7 @@ export const importsOf = ({ path, text }: SourceFile, isTyped = true): string[] 
 const median = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 const linesOf = ({ text }: SourceFile) => text.split("\n").length - 1;
 
-/**
- * The rooms, from the ground up. What runs is imported from lower rooms only; types may come from higher ones, so that
- * nobody copies them.
- */
+/** The rooms, from the ground up. What runs is imported from lower rooms only. Types may come from higher ones, in no circle. */
 export const ROOMS = [
   "core",
   "settings",

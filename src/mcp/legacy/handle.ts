@@ -1,8 +1,8 @@
 import { waitUntil } from "cloudflare:workers";
 import { Replies } from "./open-post.ts";
 import { whileGranted } from "../wire/subscription.ts";
-import type { Sessions } from "./sessions.ts";
-import { TicketSession, type NamedSession } from "./ticket-session.ts";
+import type { NamedSession, SessionDirectory, SessionOwner } from "./session-object.ts";
+import { TicketSession } from "./ticket-session.ts";
 import { answerTicket, recordSilence } from "./ticket-calls.ts";
 import { Fault, report } from "../../core/errors.ts";
 import { asStream, eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
@@ -27,7 +27,6 @@ import { Answering, demandStream, eventText, replyResponse, type Reply } from ".
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
 import { initialize } from "./introduction.ts";
-import type { SessionOwner } from "./session-object.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
 /** A POST of a client of these protocols. */
@@ -178,7 +177,7 @@ function responseOf(reply: Response | Reply): Response {
 async function begin(
   { id, params }: RpcRequest,
   exchange: Exchange,
-  sessions: Sessions,
+  sessions: SessionDirectory,
 ): Promise<Response> {
   const result = await initialize(params, exchange);
   const { protocolVersion } = result;

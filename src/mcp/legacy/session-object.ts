@@ -1,6 +1,6 @@
-import type { Accepts } from "../wire/reply.ts";
+import type { Accepts, Reply } from "../wire/reply.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
-import type { Notification, Principal } from "../../core/model.ts";
+import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
 import type { Suspended } from "../../core/suspension.ts";
 import type { Trace } from "../../observe/trace-context.ts";
 import type { ListDigests } from "./list-digests.ts";
@@ -43,4 +43,35 @@ export interface NewSession {
   client: Introduced;
   /** Digests of the lists that the client is about to see. */
   lists: ListDigests;
+}
+
+/** A session that a request names. Its methods resolve to undefined once it has ended. */
+export interface NamedSession {
+  /** Contents of its id, if that is a ticket. */
+  readonly ticket?: SessionTicket;
+  /** Answers a POST in the session's object. */
+  post(post: Post): Promise<Response | Reply | undefined>;
+  listen(lastEventId?: string, scopes?: readonly string[]): Promise<Response | Reply | undefined>;
+  /** Ends the session. `countStored` counts the record of ended sessions against the caller's quota. */
+  end(countStored: CallerQuota["countStored"]): Promise<true | undefined>;
+}
+
+/** Contents of a session id, which is this ticket sealed. */
+export interface SessionTicket extends NewSession {
+  /** Id of the session's Durable Object, which is created once something must be stored. */
+  object: string;
+  /** When the session began, in Unix ms. */
+  created: number;
+}
+
+/** The sessions of a Worker. */
+export interface SessionDirectory {
+  /** Returns the id of a new session. */
+  begin(
+    principal: Principal,
+    client: Introduced,
+    countStored: CallerQuota["countStored"],
+  ): Promise<string>;
+  /** The owner's session with this id. Calls `waits` before it asks a Durable Object. */
+  find(id: string, owner: SessionOwner, waits: () => void): Promise<NamedSession | undefined>;
 }

@@ -1,15 +1,15 @@
+import type { Sealer } from "../../storage/vault.ts";
+import type { tasksOf } from "../../calls/tasks.ts";
+import type { Registry } from "../../servlets/registry.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../../bindings.ts";
 import { report, type Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { callerKey } from "../../core/callers.ts";
 import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
 import { beginningOf, printable, stringBytes } from "../../core/text.ts";
-import type { SealingServer } from "../../server.ts";
 import { hubNameOf } from "../../calls/changes.ts";
-import type { Hub } from "../hub.ts";
-import { listerOf } from "../../calls/listed-calls.ts";
-import type { PersonObjects } from "../../pages/person-objects.ts";
+import type { Hub, HubsEnv } from "../hub.ts";
+import { listerOf, type ListedCall } from "../../calls/listed-calls.ts";
 import { SessionEnds, type KnownSessions } from "./session-ends.ts";
 import type { NewSession, Post, SessionOwner } from "./session-object.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
@@ -28,14 +28,35 @@ import { OWN, SessionStreams } from "./session-streams.ts";
 /** The state with which the object of a session with a ticket is created. */
 type InitialState = NewSession & { isReady: boolean };
 
+/** The parts of the server that a session uses. */
+interface SessionServer {
+  readonly sealer: Sealer;
+  readonly serving: {
+    readonly persons: SessionLists | undefined;
+    readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
+    registry(): Promise<Registry>;
+  };
+  readonly tasks: ReturnType<typeof tasksOf>;
+  countStored(caller: string | undefined, bytes?: number): Promise<void>;
+  /** Digests of the lists of the bundle, or of a profile. */
+  listDigests(profile?: string): ListDigests;
+}
+
+/** The lists of people's calls and sessions. Its methods never throw. */
+interface SessionLists {
+  list(principal: string, listed: ListedCall): Promise<void>;
+  prolong(principal: string, id: string, until: number): Promise<void>;
+  unlist(principal: string, id: string): Promise<void>;
+}
+
 /**
  * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
  * task, which reports its asks and its end to the session. Messages are stored until the client has had time to
  * reconnect for them. For any `principal` but its owner the session does not exist, and its methods return undefined. The
  * caller reads the body of a response to its end, or cancels it.
  */
-export class Session extends DurableObject<Env> {
-  readonly #server: SealingServer;
+export class Session extends DurableObject<HubsEnv> {
+  readonly #server: SessionServer;
   readonly #store: SessionStore;
   readonly #protocol: SessionProtocol;
   readonly #hub: () => DurableObjectStub<Hub>;
@@ -47,7 +68,7 @@ export class Session extends DurableObject<Env> {
   /** Only in an object that holds the record of other sessions. */
   #ends: SessionEnds | undefined;
 
-  constructor(state: DurableObjectState, env: Env, server: SealingServer) {
+  constructor(state: DurableObjectState, env: HubsEnv, server: SessionServer) {
     super(state, env);
     const { serving, sealer, tasks } = server;
     const { HUBS: hubs } = env;
@@ -137,7 +158,7 @@ export class Session extends DurableObject<Env> {
   /** Tells the console of the session's person, if there is one. */
   #inConsole(
     principal: Principal,
-    work: (persons: PersonObjects, lister: string) => Promise<void>,
+    work: (persons: SessionLists, lister: string) => Promise<void>,
   ): void {
     const { persons } = this.#server.serving;
     const lister = listerOf(principal);

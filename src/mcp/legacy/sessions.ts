@@ -10,9 +10,15 @@ import { copyFor } from "../../storage/copies.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import type { ListDigests } from "./list-digests.ts";
 import type { KnownSessions } from "./session-ends.ts";
-import type { Introduced, SessionOwner } from "./session-object.ts";
+import type {
+  Introduced,
+  NamedSession,
+  SessionDirectory,
+  SessionOwner,
+  SessionTicket,
+} from "./session-object.ts";
 import type { Session } from "./session.ts";
-import { TicketSession, type NamedSession, type SessionTicket } from "./ticket-session.ts";
+import { TicketSession } from "./ticket-session.ts";
 
 interface SessionDependencies {
   sealer: Sealer;
@@ -41,7 +47,7 @@ const HOUR = 3_600_000;
  * The sessions of a Worker. The id of a new session is a ticket: sealed, it contains all that calls need to know of the
  * session. Its object is created when something must be stored, such as a stream or a question.
  */
-export class Sessions {
+export class Sessions implements SessionDirectory {
   readonly #objects: DurableObjectNamespace<Session>;
   readonly #sealer: Sealer;
   readonly #env: object;

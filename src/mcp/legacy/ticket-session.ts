@@ -4,27 +4,14 @@ import { isRecent } from "../../core/recent.ts";
 import type { RequestId } from "../wire/message.ts";
 import { demandRoom } from "./session-methods.ts";
 import type { SessionFacts } from "./session-ends.ts";
-import type { Introduced, NewSession, Post, SessionOwner } from "./session-object.ts";
+import type {
+  Introduced,
+  NamedSession,
+  Post,
+  SessionOwner,
+  SessionTicket,
+} from "./session-object.ts";
 import type { Session } from "./session.ts";
-
-/** A session that a request names. Its methods resolve to undefined once it has ended. */
-export interface NamedSession {
-  /** Contents of its id, if that is a ticket. */
-  readonly ticket?: SessionTicket;
-  /** Answers a POST in the session's object. */
-  post(post: Post): ReturnType<Session["post"]>;
-  listen(lastEventId?: string, scopes?: readonly string[]): ReturnType<Session["listen"]>;
-  /** Ends the session. `countStored` counts the record of ended sessions against the caller's quota. */
-  end(countStored: CallerQuota["countStored"]): Promise<true | undefined>;
-}
-
-/** Contents of a session id, which is this ticket sealed. */
-export interface SessionTicket extends NewSession {
-  /** Id of the session's Durable Object, which is created once something must be stored. */
-  object: string;
-  /** When the session began, in Unix ms. */
-  created: number;
-}
 
 /** A call of a session that runs in this isolate. */
 export interface TicketCall extends Disposable {
@@ -36,7 +23,7 @@ export interface TicketCall extends Disposable {
 }
 
 /** Access to session objects and to the record of sessions. */
-interface SessionDirectory {
+interface SessionObjects {
   /** A stub of the session's object, for the current request. */
   object(session: TicketSession): DurableObjectStub<Session>;
   /** Records the session's facts, and updates them with those that other isolates have recorded. */
@@ -58,15 +45,15 @@ export class TicketSession implements NamedSession {
   learnedAt = Date.now();
   /** True once its client has sent `notifications/initialized`. */
   isReady: boolean;
-  readonly #directory: SessionDirectory;
+  readonly #objects: SessionObjects;
   readonly #calls = new Set<OpenCall>();
   /** When a use was last reported to the session's object, in Unix ms. */
   #reportedAt = 0;
   #scopes: string | undefined;
 
-  constructor(ticket: SessionTicket, directory: SessionDirectory, isReady: boolean) {
+  constructor(ticket: SessionTicket, directory: SessionObjects, isReady: boolean) {
     this.ticket = ticket;
-    this.#directory = directory;
+    this.#objects = directory;
     this.isReady = isReady;
   }
 
@@ -143,7 +130,7 @@ export class TicketSession implements NamedSession {
   }
 
   async end(countStored: CallerQuota["countStored"]): Promise<true> {
-    if (this.#directory.countEnd()) await countStored();
+    if (this.#objects.countEnd()) await countStored();
     this.facts.hasEnded = true;
     try {
       await this.#endAll();
@@ -151,7 +138,7 @@ export class TicketSession implements NamedSession {
       this.facts.hasEnded = false; // Its client may end it again.
       throw error;
     }
-    this.#directory.recordLater(this);
+    this.#objects.recordLater(this);
     return true;
   }
 
@@ -171,7 +158,7 @@ export class TicketSession implements NamedSession {
   }
 
   get #object() {
-    return this.#directory.object(this);
+    return this.#objects.object(this);
   }
 
   get #owner(): SessionOwner {
@@ -184,7 +171,7 @@ export class TicketSession implements NamedSession {
     if (!this.facts.hasObject) {
       this.facts.hasObject = true;
       try {
-        await this.#directory.record(this);
+        await this.#objects.record(this);
       } catch (error) {
         this.facts.hasObject = false; // Else nobody would record it any more.
         throw error;

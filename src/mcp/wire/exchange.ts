@@ -1,5 +1,5 @@
 import type { Hub } from "../hub.ts";
-import type { Sessions } from "../legacy/sessions.ts";
+import type { SessionDirectory } from "../legacy/session-object.ts";
 import type { StateVault } from "../../calls/state-vault.ts";
 import type { Tasks } from "../../calls/tasks.ts";
 import type { CallerQuota, Json, Principal } from "../../core/model.ts";
@@ -33,7 +33,7 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
   pages?: string | undefined;
   /** Absent if the server has no sessions. */
-  sessions?: Sessions | undefined;
+  sessions?: SessionDirectory | undefined;
   /** Aborts when the client disconnects before the response. Must be called when a servlet's call begins to wait. */
   leaving(): AbortSignal;
 }

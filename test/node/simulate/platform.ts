@@ -1,43 +1,8 @@
 import { Reservation } from "../../../src/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
-import { SimulatedObject, type Class } from "./object.ts";
+import { SimulatedObject, type Class, type Faults } from "./object.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";
 import { stubOf } from "./stubs.ts";
-
-/** How likely each fault is, and how many there may be. */
-export interface Faults {
-  /** That an object dies before an event of it; by kind, where it is another. */
-  death: number;
-  deaths: Record<string, number>;
-  /** That all objects die. */
-  outage: number;
-  /** That an object that has nothing to do goes from memory. */
-  eviction: number;
-  /** That a message between objects, or a request or response, is lost. */
-  loss: number;
-  /** That a Worker dies before an event of it. */
-  requestDeath: number;
-  /** That an alarm goes off late, by up to a day. */
-  lateAlarm: number;
-  /** That an alarm goes off early, by up to two ms. */
-  earlyAlarm: number;
-  /** That an alarm never goes off. */
-  lostAlarm: number;
-  /** That an alarm goes off a second time. */
-  repeatedAlarm: number;
-  /** That time jumps ahead. */
-  jump: number;
-  /** That all clocks are set back, by up to ten days. */
-  jumpBack: number;
-  /** That about every other guest finds no room to wait in for some time. */
-  full: number;
-  /** How far clocks of machines are apart at most, in ms. */
-  skewMs: number;
-  /** That all objects of a kind die before this event; `Worker` is all requests. */
-  killAt?: { event: number; kind: string };
-  /** How many there may be, all together. */
-  budget: number;
-}
 
 const MINUTE = 60_000;
 

@@ -1,4 +1,4 @@
-import type { Faults } from "./platform.ts";
+import type { Faults } from "./object.ts";
 import type { Step } from "./programs.ts";
 import { NO_FAULTS, type Call, type Scene } from "./scene.ts";
 

@@ -1,5 +1,5 @@
 import { Chance } from "../fuzz/chance.ts";
-import type { Faults } from "./platform.ts";
+import type { Faults } from "./object.ts";
 import {
   calling,
   inPlace,

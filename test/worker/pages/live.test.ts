@@ -8,7 +8,7 @@ import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import { limits } from "../../../src/core/limits.ts";
 import type { Dimension } from "../../../src/observe/counts.ts";
-import { usageOf } from "../../../src/observe/counting.ts";
+import { usageOf } from "../../../src/observe/usage.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../calls/client.ts";

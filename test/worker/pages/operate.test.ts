@@ -7,7 +7,7 @@ import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { usageOf } from "../../../src/observe/counting.ts";
+import { usageOf } from "../../../src/observe/usage.ts";
 import { noSums } from "../../../src/observe/counts.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";

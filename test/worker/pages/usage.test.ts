@@ -5,7 +5,8 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { countingIn, usageOf } from "../../../src/observe/counting.ts";
+import { countingIn } from "../../../src/observe/counting.ts";
+import { usageOf } from "../../../src/observe/usage.ts";
 import {
   addSums,
   Counts,

@@ -1,0 +1,60 @@
+import type { CallerQuota, Notification, Principal } from "../core/model.ts";
+import type { WaitStatus } from "../observe/counts.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import type { Registry } from "../servlets/registry.ts";
+import type { Sealer } from "../storage/vault.ts";
+import type { ListedCall } from "./listed-calls.ts";
+import type { Starts } from "./starts.ts";
+import type { TaskCreator, TaskProgress } from "./task-object.ts";
+
+/** The hub of a task's principal. */
+export interface TaskHub extends Rpc.DurableObjectBranded {
+  publish(changes: Notification[]): Promise<void>;
+  /** True if a stream is subscribed to this change. */
+  isHeard(change: Notification): Promise<boolean>;
+}
+
+/** A session whose client waits for a task. Its methods resolve to false if it does not, or no longer. */
+export interface TaskListener extends Rpc.DurableObjectBranded {
+  /** Takes the task's `nth` notification. */
+  notified(task: string, nth: number, notice: Notification): Promise<boolean>;
+  progressed(task: string, progress: TaskProgress): Promise<boolean>;
+}
+
+/** Bindings that a task uses. */
+export interface TaskEnv {
+  HUBS?: DurableObjectNamespace<TaskHub>;
+  SESSIONS?: DurableObjectNamespace<TaskListener>;
+}
+
+/** The lists of people's calls. Its methods never throw, but for `at`. */
+export interface CallLists {
+  list(principal: string, listed: ListedCall): Promise<void>;
+  unlist(principal: string, id: string): Promise<void>;
+  at(
+    principal: string,
+    work: (person: { note(task: string, until: number): Promise<void> }) => Promise<void>,
+  ): Promise<void>;
+}
+
+/** The servlets that tasks call, and where their status is shown and counted. */
+export interface TaskServing {
+  readonly deployment: Deployment;
+  readonly persons: CallLists | undefined;
+  readonly counting: { waiting(waiting: WaitStatus): void } | undefined;
+  registry(): Promise<Registry>;
+  /** Registers a waiting task by its id and its servlet's hash until it expires (Unix ms). */
+  noteWaiting(task: string, hash: string, until: number): Promise<void>;
+}
+
+/** The parts of the server that a task uses. */
+export interface TaskServer {
+  readonly sealer: Sealer;
+  readonly serving: TaskServing;
+  readonly starts: Starts;
+  readonly tasks:
+    | ((principal: Principal, countStored: CallerQuota["countStored"]) => TaskCreator)
+    | undefined;
+  /** Counts stored bytes for a caller. Throws `too_many`. */
+  countStored(caller: string | undefined, bytes?: number): Promise<void>;
+}
