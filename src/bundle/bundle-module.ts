@@ -37,7 +37,7 @@ export function bundleSource(
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
   neverWaits: ${neverWaits},
-  mayAsk: ${mayAsk},
+  ${mayAsk === undefined ? "" : `mayAsk: ${mayAsk},`}
   hash: ${JSON.stringify(hash)},
   exports: ${JSON.stringify(prepared.exports)},
   manifest: ${JSON.stringify(manifest)},

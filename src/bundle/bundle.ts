@@ -61,8 +61,8 @@ export interface Member {
   startsOnce: boolean;
   /** True if no call of it waits for a person, or for long. */
   neverWaits: boolean;
-  /** True if its code can ask the user. */
-  mayAsk: boolean;
+  /** True if its code can ask the user; undefined where that is not known. */
+  mayAsk: boolean | undefined;
   /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
@@ -358,7 +358,7 @@ async function makePython(
   const loaded = await loadPython(found.source.files[0]!, engine, cache, progress);
   return loadedServlet(found, { ...engine, ...loaded }, cache, {
     neverWaits: pythonNeverWaits(loaded, found.manifest),
-    mayAsk: codeMayAsk(loaded.text),
+    mayAsk: codeMayAsk(loaded.text, loaded.hasPackages),
     bytes: Buffer.byteLength(loaded.text),
     warnings: [...loaded.warnings, ...chanceWarnings(loadedIn(loaded.output).asked)],
   });
@@ -379,7 +379,7 @@ async function loadedServlet(
     mayAsk,
     bytes,
     warnings,
-  }: { neverWaits: boolean; mayAsk: boolean; bytes: number; warnings: string[] },
+  }: Pick<Member, "neverWaits" | "mayAsk"> & { bytes: number; warnings: string[] },
 ): Promise<Ready> {
   const { exports, manifest } = loadedIn(output);
   const shown = withManifest(found, manifest);

@@ -20,8 +20,15 @@ const neverWaits = (text: string, names: RegExp, manifest: Manifest): boolean =>
 const ASKING =
   /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests)\b/;
 
-/** True for a servlet in TypeScript or Python whose code can ask the user. */
-export const codeMayAsk = (text: string): boolean => ASKING.test(text);
+/** The names by which code runs other code, or reaches what it does not name. */
+const HIDING =
+  /\b(?:runScript(?! } = __kit)|exec|eval|getattr|import_module|__import__)\b|\bFunction\(/;
+
+/** True for a servlet in TypeScript or Python whose code can ask the user; undefined if its own text does not tell. */
+export function codeMayAsk(text: string, hasPackages = false): boolean | undefined {
+  if (ASKING.test(text)) return true;
+  return hasPackages || HIDING.test(text) ? undefined : false;
+}
 
 /** True for a plugin that imports a function by which it asks the user, or has the words of a result that asks. */
 export const pluginMayAsk = (wasm: Uint8Array<ArrayBuffer>): boolean =>

@@ -38,7 +38,7 @@ export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
       else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);
     }
   }
-  const shown = new Set(shownOf(versions));
+  const shown = new Set(shownOf(versions, false));
   const newestFirst = [...offers.values()].toSorted((a, b) =>
     compareVersions(b.definition.version, a.definition.version),
   );

@@ -236,10 +236,19 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates" | "isListed">;
 
+/** The lists of a catalog for a client that takes no stream. */
+export const listsWithoutStream = oncePer((all: Catalog): Lists => ({
+  ...all.lists,
+  tools: listedTools(all, false),
+}));
+
+const listedTools = ({ tools, isListed: isToolListed }: Listed, takesStream: boolean): Tool[] =>
+  shownOf(tools.values(), takesStream)
+    .filter(({ servlet, own }) => isToolListed?.(servlet.name, own) !== false)
+    .map(({ tool }) => tool);
+
 const listsOf = (all: Listed): Lists => ({
-  tools: shownOf(all.tools.values())
-    .filter(({ servlet, own }) => all.isListed?.(servlet.name, own) !== false)
-    .map(({ tool }) => tool),
+  tools: listedTools(all, true),
   resources: [...all.resources.values()].filter(isListed).map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
@@ -247,13 +256,25 @@ const listsOf = (all: Listed): Lists => ({
 
 /**
  * Those of these tools that are listed. The server's own come last: models and people look for those of the servlets.
- * `get_result` is among them only if calls of others can wait.
+ * `get_result` is among them only if a client may be given the id of a call: where calls may wait for a person, and for a
+ * client that takes no stream also where they may take long.
  */
-export function shownOf(tools: Iterable<ToolEntry>): ToolEntry[] {
+export function shownOf(tools: Iterable<ToolEntry>, takesStream = true): ToolEntry[] {
   const all = [...tools];
   const [own, others] = [all.filter(isServers), all.filter((one) => !isServers(one))];
-  const canWait = all.some(({ servlet }) => servlet.neverWaits !== true);
-  return [...others, ...own.filter((one) => canWait || one.own !== GET_RESULT)];
+  const givesIds = all.some(takesStream ? mayNeedPerson : mayWait);
+  return [...others, ...own.filter((one) => givesIds || one.own !== GET_RESULT)];
+}
+
+const mayWait = ({ servlet }: ToolEntry): boolean => servlet.neverWaits !== true;
+
+/** True if calls of a tool may wait for a person: for an answer, an account, or the consent to other calls; or if that is not known. */
+function mayNeedPerson(entry: ToolEntry): boolean {
+  const { manifest, mayAsk } = entry.servlet;
+  const { accounts, may_call: others, tools } = manifest;
+  if (!mayWait(entry)) return false;
+  if (accounts !== undefined || others !== undefined) return true;
+  return tools?.[entry.own]?.asks ?? mayAsk !== false;
 }
 
 /** True if a tool may ask the user: as its manifest says, or else as the code of its servlet could. */

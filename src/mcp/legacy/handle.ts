@@ -244,7 +244,8 @@ async function answer(
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
     if (row.list) {
-      const list = await listPage(row.list, params, exchange.registry, NOBODY);
+      const reader = { ...NOBODY, takesStream: exchange.accepts.sse };
+      const list = await listPage(row.list, params, exchange.registry, reader);
       return resultMessage(id, JSON.stringify(olderResult(list, version)));
     }
     if (row.look) {

@@ -194,7 +194,11 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const awaitTask = this.awaitTask.bind(this);
       return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
-    if (row.list) return listPage(row.list, params, seen, await this.#parts.store.client());
+    if (row.list) {
+      const { capabilities } = await this.#parts.store.client();
+      const takesStream = call.post?.accepts.sse !== false;
+      return listPage(row.list, params, seen, { capabilities, takesStream });
+    }
     if (row.look) return row.look(params, seen);
     if (entry === undefined) throw methodNotFound(method);
     if (entry instanceof Fault) throw entry;

@@ -140,7 +140,11 @@ async function resultOf(
 ): Promise<Json> {
   const { client, ticket } = session;
   if (row.stateless) return row.stateless(params, exchange);
-  if (row.list) return listPage(row.list, params, exchange.registry, client);
+  if (row.list) {
+    const { capabilities } = client;
+    const reader = { capabilities, takesStream: exchange.accepts.sse };
+    return listPage(row.list, params, exchange.registry, reader);
+  }
   if (row.look) return row.look(params, exchange.registry);
   if (entry === undefined) throw methodNotFound(method);
   if (entry instanceof Fault) throw entry;

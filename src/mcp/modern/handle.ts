@@ -83,8 +83,11 @@ const replyTo =
       const call = callOf(request, exchange, { ...about, trace, sender });
       let result: Json;
       if (entry !== undefined) result = await answerCall(request, exchange, call);
-      else if (row.list) result = await listPage(row.list, params, exchange.registry, call.client);
-      else if (row.look) result = await row.look(params, exchange.registry);
+      else if (row.list) {
+        const { capabilities } = call.client;
+        const reader = { capabilities, takesStream: exchange.accepts.sse };
+        result = await listPage(row.list, params, exchange.registry, reader);
+      } else if (row.look) result = await row.look(params, exchange.registry);
       else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
       else throw methodNotFound(method);
       // A retry may get the task of an earlier request, whose client supports tasks.

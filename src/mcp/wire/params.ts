@@ -4,6 +4,7 @@ import { limits } from "../../core/limits.ts";
 import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
+import { listsWithoutStream } from "../../servlets/catalog.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { showsViews } from "../../core/views.ts";
 import { withoutViews } from "../../servlets/views.ts";
@@ -82,14 +83,20 @@ export function completionIn(params: Json): CallRef {
   return { kind: "completion", name: ref.type === "ref/prompt" ? ref.name : ref.uri, input };
 }
 
+/** What a list depends on besides the caller. */
+interface ListReader extends Pick<ClientDescription, "capabilities"> {
+  takesStream: boolean;
+}
+
 /** One page of a list, as it is for this client. Throws `invalid_params` for a cursor that is not known. */
 export async function listPage(
   kind: keyof Lists,
   { cursor }: Json,
   registry: Registry,
-  { capabilities }: Pick<ClientDescription, "capabilities">,
+  { capabilities, takesStream }: ListReader,
 ): Promise<Json> {
-  const { lists } = registry.known ?? (await registry.catalog());
+  const catalog = registry.known ?? (await registry.catalog());
+  const lists = takesStream ? catalog.lists : listsWithoutStream(catalog);
   return pageOf(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
 }
 

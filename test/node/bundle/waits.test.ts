@@ -37,8 +37,10 @@ test("servlets in TypeScript that mention no way to wait", async () => {
   });
   const names = members.filter(({ neverWaits }) => neverWaits).map(({ found }) => found.name);
   expect(names).toEqual(["plain"]);
-  const asking = members.filter(({ mayAsk }) => mayAsk).map(({ found }) => found.name);
-  expect(asking.toSorted()).toEqual(["form", "returned"]);
+  const named = (may: boolean | undefined) =>
+    members.filter(({ mayAsk }) => mayAsk === may).map(({ found }) => found.name);
+  expect(named(true).toSorted()).toEqual(["form", "returned"]);
+  expect(named(undefined)).toEqual(["evaluating"]);
 });
 
 test("plugins that import nothing that waits, keep no state and return no question", async () => {

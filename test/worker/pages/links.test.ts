@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
@@ -25,6 +25,7 @@ import { newWorld, objectOf } from "../calls/faults.ts";
 import { ELICIT, HOUR, NIGHT, saidIn, steps } from "../calls/plans.ts";
 import { ADA, cutAt, linesOf, PAY, withManifest } from "../calls/retry-steps.ts";
 import { later } from "../calls/task-steps.ts";
+import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
 import { call, failureOf, valueOf } from "../otc/client.ts";
 import { answerOf, listenerOf, modern, post } from "../server.ts";
 import { eventually } from "../waiting.ts";
@@ -280,23 +281,54 @@ test("a servlet's tool cannot take the place of the server's own", async () => {
   expect(description).toContain("waits for an answer from a person");
 });
 
-test("get_result is offered only where a call can wait", async () => {
-  const { neverWaits: _, ...unknown } = bundle.servlets.find(({ name }) => name === "hello")!;
-  const offered = async (known: Partial<PreparedServlet>) => {
-    const hello = { ...unknown, ...known };
-    const other = createApp(createServer({ ...bundle, servlets: [hello] }, env));
-    const { result } = await send("tools/list", {}, { server: other, ...PLAIN });
+describe("get_result is listed only to clients that may be given the id of a call", () => {
+  const {
+    neverWaits: _,
+    mayAsk: __,
+    ...unknown
+  } = bundle.servlets.find(({ name }) => name === "hello")!;
+  const STREAM = "application/json, text/event-stream";
+  type Known = Partial<PreparedServlet>;
+  const tools: Known["manifest"] = { tools: { greet: { asks: false } } };
+
+  test.each<[servlet: string, known: Known, takingStreams: boolean, others: boolean]>([
+    ["that never waits", { neverWaits: true }, false, false],
+    ["that only fetches or sleeps", { neverWaits: false, mayAsk: false }, false, true],
+    ["that asks", { neverWaits: false, mayAsk: true }, true, true],
+    ["of which nothing is known", {}, true, true],
+    [
+      "whose manifest says that its tool asks nothing",
+      { mayAsk: true, manifest: tools },
+      false,
+      true,
+    ],
+    ["that asks for accounts", { mayAsk: false, manifest: { accounts: {} } }, true, true],
+    ["that calls others", { mayAsk: false, manifest: { may_call: ["*:*"] } }, true, true],
+  ])("a servlet %s", async (_servlet, known, takingStreams, others) => {
+    const other = createApp(createServer({ ...bundle, servlets: [{ ...unknown, ...known }] }, env));
+    const there = (all: { name?: string; id?: string }[]) =>
+      all.some(({ name, id }) => (name ?? id)!.includes("get_result"));
+    const listed = async (accept: string) => {
+      const { result } = await send(
+        "tools/list",
+        {},
+        { server: other, ...PLAIN, headers: { accept } },
+      );
+      return there(result!["tools"]);
+    };
+    const session = async (accept: string) => {
+      const headers = { accept };
+      const client = await SessionClient.begin({ server: other, ...PLAIN, headers });
+      const { result } = await resultIn(await client.request("tools/list", {}));
+      return there(result!["tools"]);
+    };
+    expect([await listed(STREAM), await session(STREAM)]).toEqual([takingStreams, takingStreams]);
+    const accept = "application/json";
+    expect([await listed(accept), await session(accept)]).toEqual([others, others]);
+    // Its callers wait for answers without a stream.
     const response = await other.fetch(new Request("http://localhost/tools"));
-    const { items } = (await response.json()) as { items: { id: string }[] };
-    const there = (names: string[]) => names.some((name) => name.includes("get_result"));
-    return [
-      there(result!["tools"].map(({ name }: Json) => name)),
-      there(items.map(({ id }) => id)),
-    ];
-  };
-  expect(await offered({ neverWaits: true })).toEqual([false, false]);
-  expect(await offered({ neverWaits: false })).toEqual([true, true]);
-  expect(await offered({})).toEqual([true, true]);
+    expect(there(((await response.json()) as { items: { id: string }[] }).items)).toBe(others);
+  });
 });
 
 test("LINKS=off: such calls fail as before, and there is neither page nor tool", async () => {
