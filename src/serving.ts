@@ -16,6 +16,7 @@ import type { Deployment } from "./servlets/deployment.ts";
 import { Registry } from "./servlets/registry.ts";
 import { countingIn } from "./observe/counting.ts";
 import { actsIn, nearestUsage } from "./observe/usage.ts";
+import { metricsFrom } from "./observe/metrics.ts";
 import { RefusedRequests } from "./observe/refusals.ts";
 import { copiesOf, copyFor, nearestCopy } from "./storage/copies.ts";
 import { bucketOf } from "./installs/bucket.ts";
@@ -67,7 +68,7 @@ export class Serving {
 
   constructor(bundle: Bundle, settings: Settings, env: Env, { sealer, tasks }: ServingParts) {
     const hasPages = settings.LINKS === "on";
-    this.counting = countingIn(nearestUsage(env));
+    this.counting = countingIn(nearestUsage(env), metricsFrom(env) !== undefined);
     this.refusals = new RefusedRequests(this.counting?.refused);
     this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
     const configured = { ...deploymentOf(settings, env), count: this.counting?.count };

@@ -1,20 +1,21 @@
 import { Refusal } from "../bundle/refusal.ts";
-import { traceSettings } from "../observe/trace-settings.ts";
-import type { Struct } from "./capnp.ts";
-import { fromEnvironment, workerService } from "./workerd-config.ts";
+import { metricSettings, traceSettings } from "../observe/otel-settings.ts";
+import { COLLECTOR } from "../settings/own-names.ts";
+import { fromEnvironment, workerService, type ExtraServices } from "./workerd-config.ts";
 
 /** Variables that only the exporter receives: they hold the collector's keys. */
-export const EXPORTER_ONLY = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
+export const EXPORTER_ONLY = /^OTEL_EXPORTER_OTLP_((TRACES|METRICS)_)?HEADERS$/;
 
 /**
- * The service that exports traces; undefined if the variables name no collector. `file` is its built Worker. Throws a
+ * The service that exports traces, and passes metrics on; undefined if the variables name no collector. `file` is its built Worker. Throws a
  * `Refusal` for a variable that is not valid.
  */
 export function exporterOf(
   variables: Readonly<Record<string, string>>,
   { file, compatibilityDate }: { file: string; compatibilityDate: string },
-): { services: Struct[]; worker: Struct } | undefined {
-  if (settingsIn(variables).endpoint === undefined) return undefined;
+): ExtraServices | undefined {
+  const { traces, metrics } = settingsIn(variables);
+  if (traces.endpoint === undefined && metrics.endpoint === undefined) return undefined;
   const names = Object.keys(variables).filter(
     (name) => name.startsWith("OTEL_") || ["SERVER_NAME", "SERVER_VERSION"].includes(name),
   );
@@ -29,13 +30,14 @@ export function exporterOf(
   const network = { allow: ["public", "private"], tlsOptions: { trustBrowserCas: true } };
   return {
     services: [exporter, { name: "collector", network }],
-    worker: { streamingTails: ["exporter"] },
+    worker: traces.endpoint === undefined ? {} : { streamingTails: ["exporter"] },
+    bindings: metrics.endpoint === undefined ? [] : [{ name: COLLECTOR, service: "exporter" }],
   };
 }
 
 function settingsIn(variables: object) {
   try {
-    return traceSettings(variables);
+    return { traces: traceSettings(variables), metrics: metricSettings(variables) };
   } catch (error) {
     throw new Refusal((error as Error).message);
   }

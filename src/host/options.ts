@@ -2,7 +2,7 @@
 import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variableFilesIn } from "../bundle/variable-files.ts";
-import { traceSettings } from "../observe/trace-settings.ts";
+import { traceSettings } from "../observe/otel-settings.ts";
 import { demandAudience, readSettings } from "../settings/env.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { readVariables } from "./variables.ts";

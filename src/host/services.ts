@@ -8,6 +8,7 @@ import {
   folderService,
   fromEnvironment,
   workerService,
+  type ExtraServices,
   type WorkerdConfig,
 } from "./workerd-config.ts";
 
@@ -27,8 +28,7 @@ export interface Hosted {
   trustProxy: boolean;
   /** Servlets may reach private networks. */
   privateNetwork: boolean;
-  /** More services, and fields of the Worker that refer to them, such as `streamingTails`. */
-  extra?: { services: readonly Struct[]; worker: Struct };
+  extra?: ExtraServices | undefined;
 }
 
 export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
@@ -45,6 +45,7 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
         .map(fromEnvironment),
       { name: RUNS, text: "self-hosted" },
       ...bindingsOf(configuration),
+      ...(hosted.extra?.bindings ?? []),
     ],
     objects: storageNames,
     storage: "storage",

@@ -67,7 +67,7 @@ async function main(): Promise<void> {
     await rm(worker, { recursive: true, force: true });
     await buildInto(worker, configuration);
   }
-  const exporter = exporterOf(variables, {
+  const extra = exporterOf(variables, {
     file: join(PLATFORM, "exporter.js"),
     compatibilityDate: configuration.compatibilityDate,
   });
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
     diskSocket,
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],
-    ...(exporter && { extra: exporter }),
+    extra,
   };
   await writeFile(storage.config, configText(await servicesOf(hosted)));
   const workerd = {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Refusal } from "../bundle/refusal.ts";
 import { variablesIn } from "../bundle/variable-files.ts";
 import { SETTING_NAMES } from "../settings/env.ts";
-import { traceSettingNames } from "../observe/trace-settings.ts";
+import { otelSettingNames } from "../observe/otel-settings.ts";
 import type { Configuration } from "./configuration.ts";
 
 /** The longest variable that Linux passes to a process, in bytes, including its name. */
@@ -32,7 +32,7 @@ export async function readVariables(
   });
   const known = [
     ...SETTING_NAMES,
-    ...traceSettingNames(),
+    ...otelSettingNames(),
     ...Object.keys(vars),
     ...secrets,
     ...names,

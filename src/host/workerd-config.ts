@@ -14,6 +14,13 @@ export const configText = (config: WorkerdConfig): string =>
 /** The Worker collects garbage itself: see `src/wasm/garbage.ts`. */
 const V8_FLAGS = ["--expose-gc"];
 
+/** More services, and fields and bindings of the server's Worker that refer to them, such as `streamingTails`. */
+export interface ExtraServices {
+  services: readonly Struct[];
+  worker: Struct;
+  bindings: readonly Struct[];
+}
+
 interface WorkerService {
   name: string;
   /** Its files, by their paths below the import path; the first one is the main module. */

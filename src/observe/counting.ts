@@ -16,13 +16,14 @@ interface Counting {
 
 /**
  * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
- * before loses them; no call waits for them or fails because of them.
+ * before loses them; no call waits for them or fails because of them. With `hasMetrics`, runs are counted for metrics, too.
  */
 export function countingIn(
   usage: (() => { add(taken: Taken): Promise<void> }) | undefined,
+  hasMetrics = false,
 ): Counting | undefined {
   if (usage === undefined) return undefined;
-  const counts = new Counts(limits.usageNames);
+  const counts = new Counts(limits.usageNames, hasMetrics);
   let dueAt = 0;
   const send = async () => {
     await scheduler.wait(limits.usageMs);

@@ -78,7 +78,7 @@ export interface Sums {
 }
 
 /** Two buckets for each doubling, from 1 ms to twelve minutes. */
-const BUCKETS = 40;
+export const BUCKETS = 40;
 
 /** The bucket of a time: the first is for less than a millisecond, the others for at most 2^(n/2) ms. */
 const bucketOf = (ms: number): number =>
@@ -126,6 +126,27 @@ interface Counted {
   sums: Sums;
 }
 
+/** The runs of one tool, for metrics. */
+export interface ToolCounts {
+  servlet: string;
+  tool: string;
+  sums: Sums;
+  /** How long its runs took together. */
+  ms: number;
+  /** The number of runs by their outcomes, which are few. */
+  outcomes: Record<string, number>;
+}
+
+/** Tools that are counted by themselves in metrics. */
+export const METRIC_TOOLS = 1000;
+
+export function addTool(to: ToolCounts, more: ToolCounts): void {
+  addSums(to.sums, more.sums);
+  to.ms += more.ms;
+  for (const [outcome, count] of Object.entries(more.outcomes))
+    to.outcomes[outcome] = (to.outcomes[outcome] ?? 0) + count;
+}
+
 /** The name under which names above the limit are counted together. */
 export const OTHERS = "(others)";
 
@@ -161,6 +182,8 @@ export interface Taken {
   refused?: CountedRefusals[];
   /** The last calls that have ended, in order of their ends. An isolate of an older version sends none. */
   calls?: EndedCall[];
+  /** Runs by tool; absent where an older version has counted, and empty where metrics are not exported. */
+  tools?: ToolCounts[];
 }
 
 /** Calls that an isolate passes on at a time: the newest. With the longest names and errors they are 1 MB. */
@@ -169,7 +192,10 @@ const PASSED_CALLS = 500;
 /** A caller with a longer name has no calls in the log: a part of a name may be another caller's. */
 const CALLER_CHARACTERS = 1000;
 
-/** The counters of one isolate, until they are taken. `most` is how many names each dimension may have. */
+/**
+ * The counters of one isolate, until they are taken. `most` is how many names each dimension may have; with `hasMetrics`, runs
+ * are counted for metrics, too.
+ */
 export class Counts {
   readonly #most: number;
   #total = noSums();
@@ -179,15 +205,19 @@ export class Counts {
   #waiting = new Map<string, WaitStatus>();
   #refused = new Map<string, number>();
   #calls: EndedCall[] = [];
+  readonly #hasMetrics: boolean;
+  #tools = new Map<string, ToolCounts>();
 
-  constructor(most: number) {
+  constructor(most: number, hasMetrics = false) {
     this.#most = most;
+    this.#hasMetrics = hasMetrics;
   }
 
   add(given: CountedRun): void {
     const run = { ...given, ...briefly(given), tool: usageName(given.tool) };
     addRun(this.#total, run);
     for (const by of DIMENSIONS) addRun(this.#sumsOf(by, run[by]), run);
+    if (this.#hasMetrics) this.#addToTool(run);
     const { servlet, tool, outcome, message, caller, task = null, call } = run;
     if (call && given.caller.length <= CALLER_CHARACTERS)
       this.#addCall({ servlet, tool, caller: given.caller, outcome, ...call });
@@ -197,8 +227,18 @@ export class Counts {
   }
 
   /** Adds what other counters have counted. */
-  addAll({ total, named, errors, stored, waiting, refused = [], calls = [] }: Taken): void {
+  addAll({
+    total,
+    named,
+    errors,
+    stored,
+    waiting,
+    refused = [],
+    calls = [],
+    tools = [],
+  }: Taken): void {
     this.addRefused(refused);
+    for (const one of tools) addTool(this.#toolOf(one), one);
     addSums(this.#total, total);
     for (const { by, name, sums } of named) addSums(this.#sumsOf(by, name), sums);
     for (const error of errors) this.#addError(error);
@@ -257,7 +297,30 @@ export class Counts {
     this.#errors = new Map();
     const calls = this.#calls.slice(-PASSED_CALLS);
     this.#calls = [];
-    return { total, named, errors, stored, waiting, refused, calls };
+    const tools = [...this.#tools.values()];
+    this.#tools = new Map();
+    return { total, named, errors, stored, waiting, refused, calls, tools };
+  }
+
+  #addToTool(run: CountedRun): void {
+    const { outcome, ms } = run;
+    const counts = this.#toolOf(run);
+    addRun(counts.sums, run);
+    counts.ms += ms;
+    counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
+  }
+
+  #toolOf({ servlet, tool }: Pick<ToolCounts, "servlet" | "tool">): ToolCounts {
+    const key = `${servlet}\n${tool}`;
+    if (!this.#tools.has(key) && this.#tools.size >= METRIC_TOOLS && servlet !== OTHERS)
+      return this.#toolOf({ servlet: OTHERS, tool: OTHERS });
+    return this.#tools.getOrInsertComputed(key, () => ({
+      servlet,
+      tool,
+      sums: noSums(),
+      ms: 0,
+      outcomes: {},
+    }));
   }
 
   #sumsOf(by: Dimension, given: string): Sums {

@@ -1,13 +1,14 @@
 /**
  * A streaming tail worker for workerd: it receives the events of the server's Worker, and sends them as spans to a
- * collector. Only self-hosted servers need it, because Cloudflare exports traces itself. It is a separate Worker.
+ * collector; and it passes the server's metrics on. Only self-hosted servers need it, because Cloudflare exports traces
+ * itself. It is a separate Worker.
  */
 import { limits } from "../core/limits.ts";
 import type { TraceParent } from "./trace-context.ts";
-import { traceSettings, type TraceSettings } from "./trace-settings.ts";
+import { metricSettings, traceSettings, type TraceSettings } from "./otel-settings.ts";
 import { CollectedTrace } from "./collected.ts";
-import { exportedOf, attribute, type OtlpSpan } from "./otlp.ts";
-import { VERSION } from "../core/version.ts";
+import { exportedOf, type OtlpSpan } from "./otlp.ts";
+import { resourceAttributes, SCOPE } from "./otlp-values.ts";
 
 /** Traces of which more spans may come. */
 const KNOWN_TRACES = 1000;
@@ -109,6 +110,17 @@ export default {
     context.waitUntil(exporter.run());
     return take;
   },
+  /** Passes metrics on to the collector, with its keys, which the server's own Worker does not have. */
+  async fetch(request, env) {
+    const { endpoint, headers } = metricSettings(env as object);
+    if (endpoint === undefined) return new Response(null, { status: 404 });
+    return fetch(endpoint, {
+      method: "POST",
+      headers: [...headers, ["content-type", "application/json"]],
+      body: await request.arrayBuffer(),
+      redirect: "manual",
+    });
+  },
 } satisfies ExportedHandler;
 
 /** Spans that are sent at once. */
@@ -163,7 +175,14 @@ class Sender {
       const response = await fetch(endpoint, {
         method: "POST",
         headers: [...headers, ["content-type", "application/json"]],
-        body: JSON.stringify(exportOf(resource, spans)),
+        body: JSON.stringify({
+          resourceSpans: [
+            {
+              resource: { attributes: resourceAttributes(resource) },
+              scopeSpans: [{ scope: SCOPE, spans }],
+            },
+          ],
+        }),
         redirect: "manual",
         signal: AbortSignal.timeout(limits.exportMs),
       });
@@ -198,22 +217,3 @@ class Sender {
     console.warn(message);
   }
 }
-
-const exportOf = (resource: TraceSettings["resource"], spans: readonly OtlpSpan[]) => ({
-  resourceSpans: [
-    {
-      resource: {
-        attributes: [...new Map([...DEFAULT_RESOURCE, ...resource])].map(([key, value]) =>
-          attribute(key, value),
-        ),
-      },
-      scopeSpans: [{ scope: { name: "edge-servlets", version: VERSION }, spans }],
-    },
-  ],
-});
-
-/** Attributes of a server for which the variables name no others. */
-const DEFAULT_RESOURCE: [string, string][] = [
-  ["service.name", "edge-servlets"],
-  ["service.version", VERSION],
-];

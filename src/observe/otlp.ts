@@ -1,5 +1,6 @@
 import { parseTraceparent, type TraceParent } from "./trace-context.ts";
-import { sampledAfter, sampledAnew, type TraceSettings } from "./trace-settings.ts";
+import { sampledAfter, sampledAnew, type TraceSettings } from "./otel-settings.ts";
+import { attribute, nanoseconds, type OtlpAttribute } from "./otlp-values.ts";
 import { LINK, PARENT, PLACE } from "./spans.ts";
 import type { CollectedSpan, CollectedTrace } from "./collected.ts";
 
@@ -15,15 +16,6 @@ export interface OtlpSpan {
   attributes: OtlpAttribute[];
   links?: { traceId: string; spanId: string }[];
   status: { code?: number };
-}
-
-interface OtlpAttribute {
-  key: string;
-  value:
-    | { stringValue: string }
-    | { boolValue: boolean }
-    | { intValue: string }
-    | { doubleValue: number };
 }
 
 const KIND = { internal: 1, server: 2, client: 3 };
@@ -55,7 +47,9 @@ export function exportedOf(
   );
   for (const span of ready) span.isSent = true;
   return ready
-    .filter((span) => !isDuplicate(span, trace) && !isHealthCheck(span))
+    .filter(
+      (span) => !isDuplicate(span, trace) && !isHealthCheck(span) && !sendsMetrics(span, trace),
+    )
     .filter((span) => places.isSampled(places.of(span)))
     .map((span) => otlpSpan(span, trace, places));
 }
@@ -209,15 +203,6 @@ function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] 
 /** Attributes that become fields of an OTLP span instead. */
 const OURS = new Set([PLACE, PARENT, LINK]);
 
-export function attribute(key: string, value: TailStream.Attribute["value"]): OtlpAttribute {
-  if (typeof value === "boolean") return { key, value: { boolValue: value } };
-  const isWhole =
-    typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
-  if (isWhole) return { key, value: { intValue: String(value) } };
-  if (typeof value === "number") return { key, value: { doubleValue: value } };
-  return { key, value: { stringValue: String(value) } };
-}
-
 /** True for the platform's span of a request that also has one of the server's own. */
 const isDuplicate = (span: CollectedSpan, trace: CollectedTrace): boolean =>
   span.name === "fetch" && trace.around(span)?.attributes.has("http.request.method") === true;
@@ -225,4 +210,10 @@ const isDuplicate = (span: CollectedSpan, trace: CollectedTrace): boolean =>
 /** True for health checks, which orchestrators send every few seconds. */
 const isHealthCheck = ({ invocation }: CollectedSpan) => invocation?.request?.route === "/health";
 
-const nanoseconds = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`;
+/** True for the sending of metrics, and the requests that it makes. */
+function sendsMetrics(span: CollectedSpan, trace: CollectedTrace): boolean {
+  const { kind, entrypoint } = span.invocation ?? {};
+  if (kind === "alarm" && entrypoint === "Usage") return true;
+  const around = trace.around(span);
+  return around !== undefined && sendsMetrics(around, trace);
+}

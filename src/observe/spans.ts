@@ -2,7 +2,13 @@ import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { runsOf } from "../settings/env.ts";
 import { parseTraceparent, placeIn, type Trace } from "./trace-context.ts";
-import { sampledAfter, sampledAnew, traceSettings, type TraceSettings } from "./trace-settings.ts";
+import {
+  isOtelSet,
+  sampledAfter,
+  sampledAnew,
+  traceSettings,
+  type TraceSettings,
+} from "./otel-settings.ts";
 
 /** Attributes of a span; those that are undefined are left out. Never secrets, arguments or results. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -49,8 +55,7 @@ let exported: TraceSettings | undefined;
  * setting that is not valid.
  */
 export function configureTracing(tracing: Platform | undefined, env: object): void {
-  const isExporting = Object.keys(env).some((name) => name.startsWith("OTEL_"));
-  const settings = isExporting ? traceSettings(env) : undefined;
+  const settings = isOtelSet(env) ? traceSettings(env) : undefined;
   exported = settings?.endpoint === undefined ? undefined : settings;
   platform = runsOf(env) !== undefined && exported === undefined ? undefined : tracing;
 }

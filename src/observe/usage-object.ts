@@ -1,11 +1,13 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
+import { Alarm } from "../storage/alarm.ts";
 import { originalOf } from "../storage/copies.ts";
 import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 import { CallLog, type CallNames, type CallPage, type CallQuery } from "./call-log.ts";
 import { countingIn } from "./counting.ts";
+import { Metrics, metricsFrom } from "./metrics.ts";
 import type { CountedRefusals } from "./counts.ts";
 import {
   addSums,
@@ -96,6 +98,9 @@ export class Usage extends DurableObject<UsageEnv> {
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
   readonly #calls: CallLog;
+  /** Absent where metrics are not exported, and in copies. */
+  readonly #metrics: Metrics | undefined;
+  readonly #alarm = new Alarm(this.ctx.storage);
 
   constructor(
     state: DurableObjectState,
@@ -105,7 +110,11 @@ export class Usage extends DurableObject<UsageEnv> {
     super(state, env);
     const original = originalOf(state.id.name);
     if (original !== undefined) this.#counting = countingIn(() => env.USAGE!.getByName(original));
-    else this.#sql.exec(TABLE);
+    else {
+      this.#sql.exec(TABLE);
+      const target = metricsFrom(env);
+      this.#metrics = target && new Metrics(this.#sql, target);
+    }
     this.#calls = new CallLog(this.#sql, sealer);
   }
 
@@ -143,6 +152,21 @@ export class Usage extends DurableObject<UsageEnv> {
       this.#sql.exec("DELETE FROM failures WHERE last < ?", now - SPANS.month.ms);
       this.#keepMost("failures", "last", limits.shownErrors);
       writeCalls((caller) => isKnown(usageName(caller)));
+      this.#metrics?.add(taken, now);
+    });
+    if (this.#metrics && !(await this.#alarm.isPlanned()))
+      await this.#alarm.set(now + this.#metrics.intervalMs);
+  }
+
+  /** Sends metrics, from the first count on at each interval: a gap would look like a server that is down. */
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async (now) => {
+      if (this.#metrics === undefined) return;
+      await this.#alarm.set(now + this.#metrics.intervalMs);
+      await this.#metrics.send(now, {
+        bytes: this.#bytesBy("servlet"),
+        waiting: this.#waitingBy("servlet"),
+      });
     });
   }
 

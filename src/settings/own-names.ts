@@ -50,6 +50,9 @@ export const BINDINGS: readonly string[] = [
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 
+/** The binding by which `start` lets the Worker send metrics: the collector is usually in the private network. */
+export const COLLECTOR = "OTEL_COLLECTOR";
+
 export const OWN_NAMES: ReadonlySet<string> = new Set([...SETTINGS, ...BINDINGS]);
 
 /**

@@ -9,7 +9,7 @@ import { isInstalled } from "../own.ts";
 import { kilobytes as shown, WORKER_BYTES } from "./table.ts";
 
 /** Of the server's own code: a project adds none. */
-const CEILING_KB = 356;
+const CEILING_KB = 357;
 
 const [folder = ".bundle/deploy"] = process.argv.slice(2);
 const names = await readdir(folder);

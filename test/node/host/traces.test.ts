@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { CONFIG } from "../../../src/host/storage.ts";
-import { traceSettingNames } from "../../../src/observe/trace-settings.ts";
+import { otelSettingNames } from "../../../src/observe/otel-settings.ts";
 import { collecting } from "../http/collector.ts";
 import { built, Operator } from "../http/installing.ts";
 import { build, host, project, request, run } from "./hosting.ts";
@@ -108,5 +108,5 @@ describe("start", () => {
 
 test("the document names each variable that is read", async () => {
   const text = await readFile("docs/watching.md", "utf8");
-  for (const name of traceSettingNames()) expect(text).toContain(`\`${name}\``);
+  for (const name of otelSettingNames()) expect(text).toContain(`\`${name}\``);
 });

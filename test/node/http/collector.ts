@@ -21,7 +21,23 @@ export interface ReceivedSpan {
   status: { code?: number };
 }
 
-/** A collector of OpenTelemetry, as far as it takes traces by OTLP over HTTP in JSON. */
+/** A point of a metric as it came by OTLP. */
+export interface ReceivedPoint {
+  /** Of its metric. */
+  name: string;
+  attributes: Record<string, unknown>;
+  startTimeUnixNano?: string;
+  timeUnixNano: string;
+  /** Of a counter or a gauge. */
+  asInt?: string;
+  /** Of a histogram. */
+  count?: string;
+  sum?: number;
+  bucketCounts?: string[];
+  explicitBounds?: number[];
+}
+
+/** A collector of OpenTelemetry, as far as it takes traces and metrics by OTLP over HTTP in JSON. */
 export async function collecting() {
   const requests: { url: string; headers: IncomingHttpHeaders; text: string }[] = [];
   const spans: ReceivedSpan[] = [];
@@ -33,7 +49,7 @@ export async function collecting() {
     request.on("end", () => {
       requests.push({ url: request.url!, headers: request.headers, text });
       const status = statuses.shift() ?? 200;
-      if (status === 200) spans.push(...spansIn(text));
+      if (status === 200 && request.url !== "/v1/metrics") spans.push(...spansIn(text));
       response.writeHead(status, { "content-type": "application/json" }).end("{}");
     });
   });
@@ -62,6 +78,33 @@ export async function collecting() {
   };
 }
 
+/** The points of all metrics in a message. */
+export function pointsIn(text: string): ReceivedPoint[] {
+  interface Points {
+    dataPoints: (Omit<ReceivedPoint, "name" | "attributes"> & { attributes: Attribute[] })[];
+  }
+  const { resourceMetrics } = JSON.parse(text) as {
+    resourceMetrics: {
+      scopeMetrics: {
+        metrics: ({ name: string } & Record<"sum" | "gauge" | "histogram", Points>)[];
+      }[];
+    }[];
+  };
+  return resourceMetrics
+    .flatMap(({ scopeMetrics }) => scopeMetrics)
+    .flatMap(({ metrics }) => metrics)
+    .flatMap(({ name, sum, gauge, histogram }) =>
+      (sum ?? gauge ?? histogram).dataPoints.map((point) => ({
+        ...point,
+        name,
+        attributes: attributesIn(point.attributes),
+      })),
+    );
+}
+
+const attributesIn = (attributes: readonly Attribute[]): Record<string, unknown> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
 function spansIn(text: string): ReceivedSpan[] {
   const { resourceSpans } = JSON.parse(text) as {
     resourceSpans: {
@@ -74,8 +117,6 @@ function spansIn(text: string): ReceivedSpan[] {
     .map((span) => ({
       ...span,
       links: span.links ?? [],
-      attributes: Object.fromEntries(
-        span.attributes.map(({ key, value }) => [key, Object.values(value)[0]]),
-      ),
+      attributes: attributesIn(span.attributes),
     }));
 }

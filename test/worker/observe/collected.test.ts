@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CollectedTrace } from "../../../src/observe/collected.ts";
 import { exportedOf } from "../../../src/observe/otlp.ts";
 import { limits } from "../../../src/core/limits.ts";
-import { traceSettings } from "../../../src/observe/trace-settings.ts";
+import { traceSettings } from "../../../src/observe/otel-settings.ts";
 
 /** What callers and guests can make long is not kept at its length: a trace may be held for minutes. */
 const LONG = 100_000;

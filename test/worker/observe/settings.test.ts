@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { sampledAfter, sampledAnew, traceSettings } from "../../../src/observe/trace-settings.ts";
+import {
+  metricSettings,
+  sampledAfter,
+  sampledAnew,
+  traceSettings,
+} from "../../../src/observe/otel-settings.ts";
 
 test("variables of OpenTelemetry say where traces go", () => {
   expect(traceSettings({})).toMatchObject({
@@ -31,6 +36,29 @@ test("variables of OpenTelemetry say where traces go", () => {
   });
 });
 
+test("variables of OpenTelemetry say where metrics go, and how often", () => {
+  expect(metricSettings({})).toMatchObject({ endpoint: undefined, intervalMs: 60_000 });
+  const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318/" };
+  expect(metricSettings(base).endpoint).toBe("http://collector:4318/v1/metrics");
+  const own = {
+    ...base,
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "https://metrics.example/in?key=1",
+    OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=7,x-key=a",
+    OTEL_EXPORTER_OTLP_METRICS_HEADERS: "x-key=b",
+    OTEL_METRIC_EXPORT_INTERVAL: "5000",
+  };
+  expect(metricSettings(own)).toMatchObject({
+    endpoint: "https://metrics.example/in?key=1",
+    headers: [
+      ["x-tenant", "7"],
+      ["x-key", "b"],
+    ],
+    intervalMs: 5000,
+  });
+  expect(traceSettings(own).endpoint).toBe("http://collector:4318/v1/traces");
+  expect(metricSettings({ ...own, OTEL_METRICS_EXPORTER: "none" }).endpoint).toBeUndefined();
+});
+
 test("a server has its own name and version in traces, unless the variables of OpenTelemetry name others", () => {
   const own = { SERVER_NAME: "weather", SERVER_VERSION: "1.2" };
   const named = [
@@ -54,6 +82,9 @@ test.each([
   ["OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ax-b:1"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret name=1"],
   ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=secret%E2%82%AC"],
+  ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "a=secret%E2%82%AC"],
+  ["OTEL_METRICS_EXPORTER", "prometheus"],
+  ["OTEL_METRIC_EXPORT_INTERVAL", "0.1"],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:secret@collector.example"],
 ])("%s=%s is not valid, and the error does not quote secrets", (name, value) => {
   expect(() => traceSettings({ [name]: value })).toThrow(`The setting ${name} is not valid`);

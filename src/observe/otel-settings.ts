@@ -27,7 +27,7 @@ const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 
 /**
- * Where a self-hosted server sends its traces, in OpenTelemetry's standard variables:
+ * Where a server sends its metrics, and a self-hosted one its traces, in OpenTelemetry's standard variables:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
  */
 const schema = once(() => {
@@ -52,7 +52,7 @@ const schema = once(() => {
     }),
   );
 
-  /** Pairs that can be sent as headers: one that cannot would fail each time that traces are sent. */
+  /** Pairs that can be sent as headers: one that cannot would fail each time that something is sent. */
   const headers = pairs.check(
     z.refine((list) => list.every(([name, value]) => NAME.test(name) && VALUE.test(value)), {
       error: "must be names and values of HTTP headers",
@@ -64,6 +64,13 @@ const schema = once(() => {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.optional(url),
     OTEL_EXPORTER_OTLP_HEADERS: headers,
     OTEL_EXPORTER_OTLP_TRACES_HEADERS: headers,
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: z.optional(url),
+    OTEL_EXPORTER_OTLP_METRICS_HEADERS: headers,
+    OTEL_METRICS_EXPORTER: z._default(z.enum(["otlp", "none"]), "otlp"),
+    OTEL_METRIC_EXPORT_INTERVAL: z._default(
+      z.coerce.number().check(z.minimum(1000), z.maximum(3_600_000)),
+      60_000,
+    ),
     OTEL_SERVICE_NAME: z.optional(z.string()),
     OTEL_RESOURCE_ATTRIBUTES: pairs,
     OTEL_TRACES_SAMPLER: z._default(z.enum(SAMPLERS), "parentbased_always_on"),
@@ -72,36 +79,75 @@ const schema = once(() => {
   });
 });
 
-export const traceSettingNames = (): readonly string[] => Object.keys(schema().shape);
+export const otelSettingNames = (): readonly string[] => Object.keys(schema().shape);
 
-/** How traces are exported. */
-export interface TraceSettings {
-  /** The URL to which spans are sent by OTLP over HTTP, in JSON; undefined if they are not sent. */
+/** Where one kind of data is sent. */
+interface Destination {
+  /** The URL to which it is sent by OTLP over HTTP, in JSON; undefined if it is not sent. */
   endpoint: string | undefined;
   headers: [string, string][];
   /** Attributes of the server itself. */
   resource: [string, string][];
+}
+
+/** How traces are exported. */
+export interface TraceSettings extends Destination {
   sampler: (typeof SAMPLERS)[number];
   /** The share of traces that `traceidratio` samples, from 0 to 1. */
   ratio: number;
 }
 
-/** Reads `OTEL_…` variables. Throws an `Error` that names the one that is not valid. */
+/** How metrics are exported. */
+export interface MetricSettings extends Destination {
+  /** The time between two exports. */
+  intervalMs: number;
+}
+
+/** Reads the `OTEL_…` variables for traces. Throws an `Error` that names the one that is not valid. */
 export function traceSettings(env: object): TraceSettings {
+  const data = variablesIn(env);
+  return {
+    ...destinationOf(data, env, "TRACES"),
+    sampler: data.OTEL_TRACES_SAMPLER,
+    ratio: data.OTEL_TRACES_SAMPLER_ARG,
+  };
+}
+
+/** Reads the `OTEL_…` variables for metrics. Throws an `Error` that names the one that is not valid. */
+export function metricSettings(env: object): MetricSettings {
+  const data = variablesIn(env);
+  const { endpoint, ...others } = destinationOf(data, env, "METRICS");
+  return {
+    ...others,
+    endpoint: data.OTEL_METRICS_EXPORTER === "none" ? undefined : endpoint,
+    intervalMs: data.OTEL_METRIC_EXPORT_INTERVAL,
+  };
+}
+
+type Variables = z.infer<ReturnType<typeof schema>>;
+
+/** True if any variable of OpenTelemetry is set. */
+export const isOtelSet = (env: object): boolean =>
+  Object.keys(env).some((name) => name.startsWith("OTEL_"));
+
+function variablesIn(env: object): Variables {
   const given = Object.entries(env).filter(
     ([name, value]) => name.startsWith("OTEL_") && value !== "",
   );
   const { data, error } = z.safeParse(schema(), Object.fromEntries(given));
-  if (data === undefined) {
-    const [issue] = error.issues;
-    throw new Error(`The setting ${issue?.path.join(".")} is not valid: ${issue?.message}.`);
-  }
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  throw new Error(`The setting ${issue?.path.join(".")} is not valid: ${issue?.message}.`);
+}
+
+function destinationOf(data: Variables, env: object, kind: "TRACES" | "METRICS"): Destination {
   const base = data.OTEL_EXPORTER_OTLP_ENDPOINT;
   const endpoint =
-    data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/$/, "")}/v1/traces`);
+    data[`OTEL_EXPORTER_OTLP_${kind}_ENDPOINT`] ??
+    (base && `${base.replace(/\/$/, "")}/v1/${kind.toLowerCase()}`);
   const { OTEL_SERVICE_NAME: name } = data;
   const { SERVER_NAME: own = "", SERVER_VERSION: version = "" } = env as Record<string, string>;
-  const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data.OTEL_EXPORTER_OTLP_TRACES_HEADERS];
+  const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data[`OTEL_EXPORTER_OTLP_${kind}_HEADERS`]];
   const sent = new Map(all.map(([header, value]) => [header.toLowerCase(), value]));
   // The exporter says itself in what form it sends.
   sent.delete("content-type");
@@ -113,8 +159,6 @@ export function traceSettings(env: object): TraceSettings {
       ...data.OTEL_RESOURCE_ATTRIBUTES,
       ...(name === undefined ? [] : [["service.name", name] satisfies [string, string]]),
     ],
-    sampler: data.OTEL_TRACES_SAMPLER,
-    ratio: data.OTEL_TRACES_SAMPLER_ARG,
   };
 }
 
