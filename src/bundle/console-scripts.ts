@@ -2,6 +2,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
+import { limits } from "../core/limits.ts";
 import { writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
 
@@ -30,7 +31,14 @@ export async function consoleScripts(assets: string): Promise<void> {
       // For the client's OAuth, which is left out.
       jose: join(CLIENT, `shims${OWN_EXTENSION}`),
     },
-    plugins: [wholeZodLeftOut, zodMessagesLeftOut, zodCyclesLeftOut, unusedLeftOut, oauthLeftOut],
+    plugins: [
+      wholeZodLeftOut,
+      zodMessagesLeftOut,
+      zodCyclesLeftOut,
+      unusedLeftOut,
+      oauthLeftOut,
+      limitsInPlace,
+    ],
   });
   await mkdir(folder, { recursive: true });
   for (const { path, contents } of outputFiles) await writeIfNew(path, contents);
@@ -43,7 +51,10 @@ export async function consoleScripts(assets: string): Promise<void> {
 const edited = (name: string, filter: RegExp, edit: (text: string) => string): Plugin => ({
   name,
   setup: ({ onLoad }) =>
-    onLoad({ filter }, async ({ path }) => ({ contents: edit(await readFile(path, "utf8")) })),
+    onLoad({ filter }, async ({ path }) => ({
+      contents: edit(await readFile(path, "utf8")),
+      loader: path.endsWith(".ts") ? "ts" : "js",
+    })),
 });
 
 /**
@@ -96,6 +107,18 @@ const oauthLeftOut = edited(
       )
       .replace("Object.entries(authSchemas)", "[]"),
 );
+
+/**
+ * The few limits that checks of values have, as numbers: without all others 1.4 KB less, gzipped. Nothing changes limits in a
+ * browser.
+ */
+const limitsInPlace = edited("limits-in-place", /[\\/]schema[\\/][\w-]+\.[jt]s$/, (text) => {
+  const inPlace = text.replaceAll(/\blimits\.(\w+)/g, (whole, name: string) =>
+    Object.hasOwn(limits, name) ? String(limits[name as keyof typeof limits]) : whole,
+  );
+  const [, ...others] = inPlace.match(/\blimits\b(?!\.)/g) ?? [];
+  return others.length > 0 ? inPlace : inPlace.replace(/^import \{ limits \} from .*$/m, "");
+});
 
 /** The module with the names that it exports alone, none of which has a value. */
 function withoutBodies(text: string): string {

@@ -3,6 +3,7 @@ import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type { Json } from "../../core/model.ts";
 import { printableText } from "../../core/text.ts";
 import {
+  branchFor,
   contentIn,
   isDateTime,
   isMarked,
@@ -11,6 +12,8 @@ import {
   messagesAt,
   messagesElsewhere,
   formPartsOf,
+  listRowOf,
+  rowsFor,
   typedFor,
   type FormPart,
   type Wrong,
@@ -157,7 +160,7 @@ const Label = ({ part: { field } }: { part: FormPart }) => (
 );
 
 const PartView = ({ part, around, shared }: PartProps) => {
-  const { field, rules, schema, members, item } = part;
+  const { field, rules, schema, members, item, branches } = part;
   const id = `${shared.id}-${field.id}`;
   const messages = messagesAt(part, shared.wrong);
   const isHere = (one: Wrong) => messagesAt(part, [one]).length > 0;
@@ -224,14 +227,18 @@ const PartView = ({ part, around, shared }: PartProps) => {
         {isMarked(part, around) && <input type="hidden" name={field.id} value="" />}
       </fieldset>
     );
-  if (item || isInSight(part))
+  if (item || branches || isInSight(part))
     return (
       <fieldset class="field bare" {...described} data-wrong-item={wrongItem}>
         <legend>
           <Label part={part} />
         </legend>
         {above}
-        {item ? (
+        {branches ? (
+          <Kinds part={part} branches={branches} around={around} shared={shared} />
+        ) : item?.members ? (
+          <Groups part={part} around={around} shared={shared} />
+        ) : item ? (
           <Rows id={id} part={part} item={item} around={around} />
         ) : (
           <Choices id={id} part={part} around={around} />
@@ -295,44 +302,130 @@ const Choices = ({ id, part, around }: FieldProps) => {
   );
 };
 
+/** Rows that can be added and removed, each with a key that no other has. */
+function useRows<T>(first: () => readonly T[]) {
+  const [rows, setRows] = useState(() => first().map((value, key) => ({ key, value })));
+  const next = useRef(rows.length);
+  return {
+    rows,
+    /** Returns the key of the new row. */
+    add(value: T): number {
+      const key = next.current++;
+      setRows([...rows, { key, value }]);
+      return key;
+    },
+    remove: (key: number) => setRows(rows.filter((one) => one.key !== key)),
+  };
+}
+
+const RemoveButton = ({ label, onClick }: { label: string; onClick(): void }) => (
+  <button type="button" aria-label={`Remove ${label}`} title="Remove" onClick={onClick}>
+    ✕
+  </button>
+);
+
+const AddButton = ({ label, onClick }: { label: string; onClick(): void }) => (
+  <button type="button" class="add" aria-label={`Add one to ${label}`} onClick={onClick}>
+    Add
+  </button>
+);
+
 /** Rows to add and remove: a list of simple values. */
 const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
-  const [rows, setRows] = useState(() => {
+  const { label, isRequired } = part.field;
+  const { rows, add, remove } = useRows(() => {
     const preset = typedFor(part, around);
-    const first = part.field.isRequired ? [""] : [];
-    return (preset.length > 0 ? preset : first).map((text, key) => ({ key, text }));
+    return preset.length > 0 || !isRequired ? preset : [""];
   });
-  const next = useRef(rows.length);
-  const { label } = part.field;
-  const add = () => {
-    const key = next.current;
-    next.current = key + 1;
-    setRows([...rows, { key, text: "" }]);
+  const addRow = () => {
+    const key = add("");
     requestAnimationFrame(() => document.getElementById(`${id}-${key}`)?.focus());
   };
   return (
     <>
-      {rows.map(({ key, text }, nth) => (
+      {rows.map(({ key, value }, nth) => (
         <div class="row" key={`${key}`}>
           <Input
             id={`${id}-${key}`}
             part={item}
-            typed={[text]}
+            typed={[value]}
             about={{ "aria-label": `${label} ${nth + 1}` }}
           />
-          <button
-            type="button"
-            aria-label={`Remove ${nth + 1} of ${label}`}
-            title="Remove"
-            onClick={() => setRows(rows.filter((one) => one.key !== key))}
-          >
-            ✕
-          </button>
+          <RemoveButton label={`${nth + 1} of ${label}`} onClick={() => remove(key)} />
         </div>
       ))}
-      <button type="button" class="add" aria-label={`Add one to ${label}`} onClick={add}>
-        Add
-      </button>
+      <AddButton label={label} onClick={addRow} />
+    </>
+  );
+};
+
+/** Groups of fields to add and remove: a list of objects. */
+const Groups = ({ part, around, shared }: PartProps) => {
+  const { id: name, label } = part.field;
+  const { rows, add, remove } = useRows(() => rowsFor(part, around));
+  const addRow = () => {
+    const key = add(undefined);
+    const within = `[name^="${name}-${key}."]`;
+    requestAnimationFrame(() =>
+      document
+        .getElementById(`${shared.id}-${name}-${key}`)
+        ?.querySelector<HTMLElement>(within)
+        ?.focus(),
+    );
+  };
+  return (
+    <>
+      {rows.map(({ key, value }, nth) => {
+        const row = listRowOf(part, String(key), nth);
+        const given = value === undefined ? undefined : { [row.field.name]: value };
+        return (
+          <div class="row" key={`${key}`} id={`${shared.id}-${name}-${key}`}>
+            <input type="hidden" name={name} value={String(key)} />
+            <PartView part={row} around={given} shared={shared} />
+            <RemoveButton label={`${nth + 1} of ${label}`} onClick={() => remove(key)} />
+          </div>
+        );
+      })}
+      <AddButton label={label} onClick={addRow} />
+    </>
+  );
+};
+
+/** A value of several kinds: a choice of the kind, and the fields of the one that was chosen. */
+const Kinds = ({
+  part,
+  branches,
+  around,
+  shared,
+}: PartProps & { branches: readonly FormPart[] }) => {
+  const first = useMemo(() => branchFor(part, around), []);
+  const [chosen, setChosen] = useState(first);
+  const branch = chosen === undefined ? undefined : branches[chosen];
+  const { id, label, isRequired } = part.field;
+  // The group itself shows what is wrong with the value.
+  const wrong = shared.wrong.filter(({ path }) => path.length > part.path.length);
+  const choose = ({ target }: Event) => {
+    const { value } = target as HTMLSelectElement;
+    setChosen(value === "" ? undefined : Number(value));
+  };
+  return (
+    <>
+      <select name={id} aria-label={`Kind of ${label}`} onChange={choose}>
+        {!(isRequired && chosen !== undefined) && <option value="">–</option>}
+        {branches.map(({ field }, nth) => (
+          <option value={String(nth)} selected={nth === chosen}>
+            {printableText(field.label)}
+          </option>
+        ))}
+      </select>
+      {branch && (
+        <PartView
+          key={`${chosen}`}
+          part={branch}
+          around={chosen === first ? around : undefined}
+          shared={{ ...shared, wrong }}
+        />
+      )}
     </>
   );
 };

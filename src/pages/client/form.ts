@@ -25,8 +25,10 @@ export interface FormPart {
   isNullable: boolean;
   /** Of an object with few members. */
   members?: readonly FormPart[];
-  /** Of a list of simple values. */
+  /** Of a list: its items, which are simple values or objects. `listRowOf` makes the part of one object. */
   item?: FormPart;
+  /** Of a value of several kinds: one part for each. */
+  branches?: readonly FormPart[];
 }
 
 /**
@@ -40,6 +42,10 @@ const LABEL = 200;
 /** Values of an object that are fields of their own, and how deep. */
 const NESTED = 20;
 const DEPTH = 3;
+/** Objects of a list that are rows, values of each, and kinds of a value that are a choice. */
+const ROWS = 50;
+const ROW_FIELDS = 8;
+const BRANCHES = 10;
 
 /** The first values of a schema; those beyond the limits are written as JSON. */
 export const formPartsOf = oncePer((schema: Json): readonly FormPart[] => {
@@ -49,7 +55,7 @@ export const formPartsOf = oncePer((schema: Json): readonly FormPart[] => {
   const shown = Object.fromEntries(all.slice(0, FIELDS));
   const parts = membersOf(
     { properties: shown, required },
-    { root: schema, room, path: [], id: "" },
+    { root: schema, room, path: [], depth: 0, id: "" },
   );
   const others = all.length - parts.length;
   return others > 0 ? [...parts, othersOf(others)] : parts;
@@ -59,8 +65,12 @@ interface Within {
   root: Json;
   room: { options: number; nesting: number };
   path: readonly string[];
+  /** How many objects it is in: lists and kinds are no deeper than what they are in. */
+  depth: number;
   id: string;
   isNullable?: boolean;
+  /** True for one kind of a value that has several. */
+  isBranch?: boolean;
 }
 
 function membersOf({ properties, required }: Json, within: Within): FormPart[] {
@@ -72,6 +82,7 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
     partOf({ ...field, id: `${id}${field.id}` }, plains[field.name]!, {
       ...within,
       path: [...path, field.name],
+      depth: within.depth + 1,
       isNullable: nullable.has(field.name),
     }),
   );
@@ -87,7 +98,7 @@ function withFewOptions(schema: Json): Json {
 }
 
 function partOf(given: Field, schema: Json, within: Within): FormPart {
-  const { root, room, path } = within;
+  const { root, room, path, depth } = within;
   let field = { ...given, label: given.label.slice(0, LABEL) };
   if (field.options.length > room.options)
     field = { ...field, kind: "json", options: [], default: [] };
@@ -97,24 +108,103 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   const rules = hintsOf(schema);
   const part: FormPart = { field, path, schema, rules, isSecret, root, isNullable: false };
   const simple = isNullable ? { ...part, isNullable, rules: [...rules, "empty for null"] } : part;
-  if (field.kind !== "json" || path.length > DEPTH || room.nesting <= 0) return simple;
+  if (field.kind !== "json" || depth > DEPTH || room.nesting <= 0) return simple;
   room.nesting--;
   const { properties, type, items } = schema;
-  if (isObject(properties) && path.length < DEPTH) {
+  if (isObject(properties) && depth < DEPTH) {
     const count = Object.keys(properties).length;
     const members =
-      count > 0 && count <= NESTED ? membersOf(schema, { ...within, id: `${field.id}.` }) : [];
+      count > 0 && count <= NESTED
+        ? membersOf(schema, { root, room, path, depth, id: `${field.id}.` })
+        : [];
     if (members.length > 0 && countOf(members) <= NESTED) return { ...part, members };
   }
   if (type === "array" && isObject(items)) {
     const [item] = membersOf(
       { properties: { item: items } },
-      { root, room, path, id: `${field.id}-` },
+      { root, room, path, depth: depth - 1, id: `${field.id}-` },
     );
     const isSimple = item && !item.members && !item.item && item.field.kind !== "json";
     if (isSimple) return { ...part, item: { ...item, field: { ...item.field, id: field.id } } };
+    const { default: preset = [] } = schema;
+    const areRows = item?.members && countOf(item.members) <= ROW_FIELDS && !hasOthers(items);
+    if (areRows && Array.isArray(preset) && preset.length <= ROWS) return { ...part, item };
   }
-  return simple;
+  const kinds = within.isBranch === true ? [] : kindsOf(schema, root);
+  const branches = kinds.flatMap((kind, nth) => {
+    const only = { properties: { [field.name]: kind }, required: [field.name] };
+    const around = path.slice(0, -1);
+    const id = `${field.id}~${nth}.`;
+    return membersOf(only, { root, room, path: around, depth: depth - 1, id, isBranch: true }).map(
+      (branch) => ({
+        ...branch,
+        field: { ...branch.field, label: labelOf(kind, nth) },
+      }),
+    );
+  });
+  const areFields = branches.every((one) => one.members || one.item || one.field.kind !== "json");
+  return branches.length > 0 && areFields ? { ...simple, branches } : simple;
+}
+
+/** True for an object that says that it has members which it does not name: rows have no place for these. */
+const hasOthers = ({ additionalProperties: others }: Json): boolean =>
+  others !== undefined && others !== false;
+
+/** The schemas of the kinds that a value may be of; none if it is of one kind, or of very many. */
+function kindsOf(schema: Json, root: Json): Json[] {
+  const { anyOf, oneOf, title: _title, description: _about, default: _preset, ...own } = schema;
+  const choice = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
+  const { type } = own;
+  const types = Array.isArray(type) ? (type as unknown[]) : [];
+  const kinds = choice
+    ? choice.map((one) => joined(own, plain(one, root)))
+    : types.map((one) => ({ ...own, type: one }));
+  const others = kinds.filter((one) => one["type"] !== "null");
+  return others.length > 1 && others.length <= BRANCHES ? others : [];
+}
+
+/** One kind of a schema, with what all kinds have in common. */
+function joined(own: Json, kind: Json): Json {
+  const [common, more] = [own["properties"], kind["properties"]];
+  if (!isObject(common) || !isObject(more)) return { ...own, ...kind };
+  const required = [own["required"], kind["required"]].flatMap((one) => one ?? []);
+  return { ...own, ...kind, properties: { ...common, ...more }, required };
+}
+
+/** What a kind is called: its title, the value by which objects of this kind are told apart, or its type. */
+function labelOf({ title, properties, type, const: only }: Json, nth: number): string {
+  const members = Object.values(isObject(properties) ? properties : {});
+  const telling = members.find((one) => isObject(one) && one["const"] !== undefined) as
+    | Json
+    | undefined;
+  const named = [title, telling?.["const"], only].find((one) => one !== undefined && one !== "");
+  if (named !== undefined) return asText(named).slice(0, LABEL);
+  return (typeof type === "string" ? TYPE_NAMES[type] : undefined) ?? `Kind ${nth + 1}`;
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "number",
+  integer: "whole number",
+  boolean: "yes or no",
+  array: "list",
+  object: "object",
+};
+
+/** The part of one object in a list. `key` tells its fields from those of other rows, `nth` is its place. */
+export function listRowOf({ item, field, path }: FormPart, key: string, nth: number): FormPart {
+  const own = item!;
+  const prefix = `${field.id}-${key}`;
+  const inRow = (part: FormPart): FormPart => ({
+    ...part,
+    field: { ...part.field, id: `${prefix}${part.field.id.slice(own.field.id.length)}` },
+    path: [...path, String(nth), ...part.path.slice(own.path.length)],
+    ...(part.members && { members: part.members.map(inRow) }),
+    ...(part.item && { item: inRow(part.item) }),
+    ...(part.branches && { branches: part.branches.map(inRow) }),
+  });
+  const row = inRow(own);
+  return { ...row, field: { ...row.field, label: `${field.label} ${nth + 1}`, isRequired: true } };
 }
 
 /** True for a field of one value that can be left empty and has no option for null. */
@@ -122,7 +212,10 @@ const canBeNullWhenEmpty = ({ kind, options }: Field): boolean =>
   kind !== "yes-no" && kind !== "many" && options.every(({ value }) => value !== null);
 
 const countOf = (parts: readonly FormPart[]): number =>
-  parts.reduce((sum, { members }) => sum + (members ? countOf(members) : 1), 0);
+  parts.reduce((sum, { members = [], branches = [] }) => {
+    const within = [...members, ...branches];
+    return sum + (within.length > 0 ? countOf(within) : 1);
+  }, 0);
 
 /** Formats that a field shows by its kind. */
 const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
@@ -242,7 +335,7 @@ const textsOf = (form: FormData, id: string): string[] =>
 
 /** Undefined for a value that was left empty. */
 function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
-  const { field, members, item, path } = part;
+  const { field, members, item, branches, path } = part;
   if (members) {
     const within: Wrong[] = [];
     const all = membersIn(members, form, within);
@@ -253,6 +346,15 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
     return all;
   }
   const texts = textsOf(form, field.id);
+  if (branches) {
+    const branch = branches[Number(texts[0] || NaN)];
+    const value = branch && valueIn(branch, form, wrong);
+    return value === undefined && part.isNullable ? null : value;
+  }
+  if (item?.members) {
+    const rows = texts.map((key, nth) => valueIn(listRowOf(part, key, nth), form, wrong));
+    return rows.length > 0 || field.isRequired ? rows : undefined;
+  }
   if (item) {
     const values = texts.filter((text) => text.trim() !== "").flatMap((text) => rowsIn(item, text));
     return values.length > 0 || field.isRequired ? values : undefined;
@@ -323,17 +425,39 @@ export function isMarked({ field, members }: FormPart, around: unknown): boolean
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
-/**
- * The initial texts of a part, from the content around it, or else from its schema. An optional value that the content
- * lacks stays empty.
- */
-export function typedFor({ field, item, schema }: FormPart, around: unknown): readonly string[] {
+/** What a part begins with: its value in the content around it, or else its default, unless it is optional and the content lacks it. */
+function initialOf({ field, schema }: FormPart, around: unknown): unknown {
   const given = memberOf(around, field.name);
   const isPreset = given === undefined && (field.isRequired || !isObject(around));
-  if (isPreset && !item) return field.default;
-  const value = isPreset ? schema["default"] : given;
+  return isPreset ? schema["default"] : given;
+}
+
+/** The initial texts of a field, or of the rows of a list of simple values. */
+export function typedFor(part: FormPart, around: unknown): readonly string[] {
+  const { field, item } = part;
+  const isGiven = memberOf(around, field.name) !== undefined;
+  if (!isGiven && !item && (field.isRequired || !isObject(around))) return field.default;
+  const value = initialOf(part, around);
   if (!item) return asTyped(field, value);
   return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
+}
+
+/** The objects that the rows of a list begin with. A longer list does not come back whole, and is edited as JSON. */
+export function rowsFor(part: FormPart, around: unknown): readonly unknown[] {
+  const value = initialOf(part, around);
+  return Array.isArray(value) ? value.slice(0, ROWS) : [];
+}
+
+/** The kind that a value of several kinds begins with: the first whose fields keep the value; undefined for none. */
+export function branchFor(part: FormPart, around: unknown): number | undefined {
+  const value = initialOf(part, around);
+  if (value === undefined || value === null)
+    return part.field.isRequired && value !== null ? 0 : undefined;
+  const content = { [part.field.name]: value };
+  const nth = part.branches!.findIndex(
+    (branch) => firstDifference(contentOfFields([branch], content), content) === undefined,
+  );
+  return nth < 0 ? undefined : nth;
 }
 
 /** The text that the input of a part keeps of this one: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
@@ -359,9 +483,20 @@ const LAST = Date.parse("9999-12-31T23:59:59Z");
 /** Adds the texts that the fields of these parts begin with, as a browser would send them. */
 function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
   for (const part of parts) {
-    const { field, members, item = part } = part;
+    const { field, members, branches, item = part } = part;
     if (isMarked(part, around)) form.append(field.id, "");
-    if (members) addTexts(members, memberOf(around, field.name), form);
+    if (branches) {
+      const nth = branchFor(part, around);
+      if (nth === undefined) continue;
+      form.append(field.id, String(nth));
+      addTexts([branches[nth]!], around, form);
+    } else if (item.members && item !== part)
+      for (const [nth, value] of rowsFor(part, around).entries()) {
+        form.append(field.id, String(nth));
+        const row = listRowOf(part, String(nth), nth);
+        addTexts([row], { [row.field.name]: value }, form);
+      }
+    else if (members) addTexts(members, memberOf(around, field.name), form);
     else for (const text of typedFor(part, around)) form.append(field.id, keptText(item, text));
   }
 }
@@ -463,11 +598,16 @@ export function wrongFrom(text: string): Wrong[] {
 }
 
 /** The messages that belong to a part: of its own value, or of those below it that are no parts themselves. */
-export function messagesAt({ path, members, item }: FormPart, wrong: readonly Wrong[]): string[] {
+export function messagesAt(
+  { path, members, item, branches }: FormPart,
+  wrong: readonly Wrong[],
+): string[] {
+  // What is below has parts of its own: those of rows begin behind the row's number.
+  const most = members || branches ? 0 : item?.members ? 1 : Infinity;
   const isHere = (one: Wrong) =>
     path.length > 0 &&
     path.every((name, nth) => one.path[nth] === name) &&
-    (members === undefined || one.path.length === path.length);
+    one.path.length - path.length <= most;
   return wrong.filter(isHere).map((one) => {
     const below = one.path.slice(path.length);
     if (item && /^\d+$/.test(below[0] ?? "")) below[0] = String(Number(below[0]) + 1);
@@ -478,10 +618,17 @@ export function messagesAt({ path, members, item }: FormPart, wrong: readonly Wr
 /** Messages about no part of the form. */
 export function messagesElsewhere(parts: readonly FormPart[], wrong: readonly Wrong[]): string[] {
   const isShown = (one: Wrong, among: readonly FormPart[]): boolean =>
-    among.some(
-      (part) => messagesAt(part, [one]).length > 0 || (part.members && isShown(one, part.members)),
-    );
+    among.some((part) => messagesAt(part, [one]).length > 0 || isShown(one, partsBelow(part, one)));
   return wrong
     .filter((one) => !isShown(one, parts))
     .map(({ path, message }) => `${path.length > 0 ? `${path.join(".")} ` : ""}${message}`);
+}
+
+/** The parts within this one to which a message could belong. */
+function partsBelow(part: FormPart, { path }: Wrong): readonly FormPart[] {
+  const { members = [], branches = [], item } = part;
+  const nth = path[part.path.length] ?? "";
+  return item?.members && /^\d+$/.test(nth)
+    ? [listRowOf(part, nth, Number(nth))]
+    : [...members, ...branches];
 }

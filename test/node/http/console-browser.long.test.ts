@@ -454,6 +454,52 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(complaints.get(page)).toEqual([]);
     });
 
+    test("has rows of fields for a list of objects, and a choice of kinds", async () => {
+      const page = await open();
+      const number = {
+        type: "object",
+        properties: { number: { type: "integer" } },
+        required: ["number"],
+      };
+      const items = {
+        type: "object",
+        properties: { name: { type: "string" }, by: { anyOf: [{ type: "string" }, number] } },
+        required: ["name"],
+      };
+      const guests = { type: "array", items };
+      await answering(page, { inputSchema: { type: "object", properties: { guests } } });
+      const place = await tried(page, "echo_input");
+      const run = place.getByRole("button", { name: "Run" });
+      const add = place.getByRole("button", { name: "Add one to guests" });
+      for (const name of ["Ada", "Bob", "Eve"]) {
+        await add.click();
+        await page.locator("input:focus").fill(name);
+      }
+      await place.getByRole("button", { name: "Remove 2 of guests" }).click();
+      await add.click();
+      await run.click();
+      const third = place.getByRole("group", { name: "guests 3" });
+      await third.locator(".wrong").getByText("name is required").waitFor();
+      await third.locator("input:focus").fill("Zoe");
+      await third.getByLabel("Kind of by").selectOption("object");
+      await third.getByLabel("number").fill("x");
+      await run.click();
+      await third.locator(".wrong").getByText("number must be").waitFor();
+      await third.getByLabel("number").fill("7");
+      const second = place.getByRole("group", { name: "guests 2" });
+      await second.getByLabel("Kind of by").selectOption("text");
+      await second.getByLabel("text").fill("train");
+      await run.click();
+      await place.getByText("Completed after").waitFor();
+      await place.getByRole("button", { name: "JSON", exact: true }).click();
+      const text = (await place.locator(".result pre").textContent())!;
+      expect(JSON.parse(text).request.arguments).toEqual({
+        guests: [{ name: "Ada" }, { name: "Eve", by: "train" }, { name: "Zoe", by: { number: 7 } }],
+      });
+      expect(await flaws(page, "rows")).toEqual([]);
+      expect(complaints.get(page)).toEqual([]);
+    });
+
     /** An entry that takes at least one integer. */
     const triedSizes = async (page: Page) => {
       const sizes = { type: "array", items: { type: "integer" }, minItems: 1 };

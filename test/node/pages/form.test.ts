@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  branchFor,
   contentIn,
   messagesAt,
   messagesElsewhere,
@@ -9,6 +10,7 @@ import {
   isMarked,
   keptContent,
   keptText,
+  listRowOf,
   withEntered,
   templateSchemaOf,
   typedFor,
@@ -116,13 +118,101 @@ describe("nested values", () => {
     const parts = partsOf({
       many: { type: "object", properties: many },
       map: { type: "object", additionalProperties: { type: "string" } },
-      rows: { type: "array", items: ADDRESS },
+      rows: { type: "array", items: { type: "object" } },
       deep,
     });
     expect(idsIn(parts)).toEqual(["f0", "f1", "f2", "f3.f0.f0"]);
     const { content, wrong } = contentIn(parts, form({ f1: '{"a": "b"}', f2: "[{" }));
     expect(content).toEqual({ map: { a: "b" } });
     expect(wrong).toMatchObject([{ path: ["rows"] }]);
+  });
+
+  test("are rows of fields in a list of objects, in the order of their keys in the form", () => {
+    const tags = { type: "array", items: { type: "string" } };
+    const items = { ...ADDRESS, properties: { ...ADDRESS.properties, tags } };
+    const parts = partsOf({ homes: { type: "array", items } });
+    const typed = form({
+      f0: ["4", "2"],
+      ...{ "f0-2.f0": "Kielce", "f0-2.f2": "true", "f0-4.f0": "Lublin", "f0-4.f3": ["a", "b"] },
+    });
+    expect(contentIn(parts, typed)).toEqual({
+      content: {
+        homes: [
+          { city: "Lublin", isHome: false, tags: ["a", "b"] },
+          { city: "Kielce", isHome: true },
+        ],
+      },
+      wrong: [],
+    });
+    expect(contentIn(parts, form({})).content).toEqual({});
+    const row = listRowOf(parts[0]!, "4", 1);
+    expect(row).toMatchObject({ path: ["homes", "1"], field: { label: "homes 2" } });
+    expect(idsIn([row])).toEqual(["f0-4.f0", "f0-4.f1", "f0-4.f2", "f0-4.f3"]);
+    const wrong = [
+      { path: ["homes", "1", "city"], message: "is required" },
+      { path: ["homes", "1"], message: "is a twin" },
+    ];
+    expect(messagesAt(row.members![0]!, wrong)).toEqual(["is required"]);
+    expect(messagesAt(parts[0]!, wrong)).toEqual(["2 is a twin"]);
+    expect(messagesElsewhere(parts, wrong)).toEqual([]);
+    const plain = withoutSecretFields(parts, { homes: [{ city: "x" }] });
+    expect(plain).toEqual({ homes: [{ city: "x" }] });
+  });
+
+  test("have a choice of their kind where there are several", () => {
+    const named = (kind: string, more: object) => ({
+      type: "object",
+      properties: { kind: { const: kind }, ...more },
+      required: ["kind", ...Object.keys(more)],
+    });
+    const $defs = { mail: named("mail", { to: { type: "string" } }) };
+    const sms = named("sms", { number: { type: "integer" } });
+    const by = { oneOf: [{ $ref: "#/$defs/mail" }, sms] };
+    const at = {
+      anyOf: [{ type: "string", title: "A day" }, { type: "integer" }, { type: "null" }],
+    };
+    const parts = partsOf({ by, at }, ["by"], { $defs });
+    const labels = parts.map(({ branches }) => branches!.map(({ field }) => field.label));
+    expect(labels).toEqual([
+      ["mail", "sms"],
+      ["A day", "whole number"],
+    ]);
+    const [mail, text] = parts.map(({ branches }) => branches![0]!);
+    expect(idsIn([mail!, text!])).toEqual(["f0~0.f0.f0", "f0~0.f0.f1", "f1~0.f0"]);
+    const sent = form({
+      f0: "1",
+      "f0~1.f0.f0": "0",
+      "f0~1.f0.f1": "5",
+      f1: "0",
+      "f1~0.f0": "today",
+    });
+    const { content } = contentIn(parts, sent);
+    expect(content).toEqual({ by: { kind: "sms", number: 5 }, at: "today" });
+    expect(parts.map((part) => branchFor(part, content))).toEqual([1, 0]);
+    expect(parts.map((part) => branchFor(part, undefined))).toEqual([0, undefined]);
+    expect(fitsFields(parts, content)).toBe(true);
+    expect(fitsFields(parts, { by: { kind: "fax" } })).toBe(false);
+    expect(contentIn(parts, form({ f1: "" })).content).toEqual({});
+    const wrong = [{ path: ["by", "number"], message: "must be an integer" }];
+    expect(messagesElsewhere(parts, wrong)).toEqual([]);
+    expect(messagesAt(parts[0]!, [{ path: ["by"], message: "is of no kind" }])).toHaveLength(1);
+  });
+
+  test("are as few as a page can show where kinds contain themselves", () => {
+    const tree = {
+      anyOf: [
+        { type: "string" },
+        { $ref: "#/$defs/tree" },
+        { type: "array", items: { $ref: "#/$defs/node" } },
+      ],
+    };
+    const node = {
+      type: "object",
+      properties: { left: { $ref: "#/$defs/tree" }, right: { $ref: "#/$defs/tree" } },
+    };
+    const parts = partsOf({ tree }, [], { $defs: { tree, node } });
+    expect(JSON.stringify(parts.map(({ field }) => field)).length).toBeLessThan(1000);
+    expect(contentIn(parts, form({ f0: "" })).content).toEqual({});
   });
 
   test("are found behind references, and where they may be null", () => {
@@ -306,7 +396,19 @@ describe("content", () => {
     [list(flag), [true, false], true],
     [list({ type: "number" }), [1, 1e21, -0], true],
     [list(list(text)), [["a", ""], []], true],
-    [list(inner), [{ a: "", b: false, c: null }], true],
+    [list(inner), [{ a: "x", b: true }, { a: "y" }], true],
+    [list(inner), [], false, true],
+    [list(inner), [{ a: "x", c: 1 }], false],
+    [list(inner), [{ a: "x" }, 1], false],
+    [list(inner), Array.from({ length: 51 }, () => ({ a: "x" })), false],
+    [list(list(inner)), [[{ a: "", c: 1 }], []], true],
+    [{ anyOf: [text, { type: "number" }] }, "x", true],
+    [{ anyOf: [text, { type: "number" }] }, 5, true],
+    [{ anyOf: [text, { type: "number" }] }, true, false],
+    [{ type: ["string", "number"] }, 5, true],
+    [{ oneOf: [inner, list(text)] }, { a: "x" }, true],
+    [{ oneOf: [inner, list(text)] }, ["x"], true],
+    [{ oneOf: [inner, list(text)] }, [1], false],
     [inner, { a: "x", b: true }, true],
     [inner, { a: "x" }, true],
     [inner, { b: false }, false],
