@@ -81,8 +81,13 @@ async function perform(): Promise<number | void> {
       // Wrangler leaves what it has built before, which would be counted.
       await rm(DEPLOYED, { recursive: true, force: true });
       return (
-        (await wrangler(["deploy", "--dry-run", "--minify", `--outdir=${DEPLOYED}`])) ||
-        runHere(script("size"), [DEPLOYED])
+        (await wrangler([
+          "deploy",
+          "--dry-run",
+          "--minify",
+          `--outdir=${DEPLOYED}`,
+          "--metafile",
+        ])) || runHere(script("size"), [DEPLOYED])
       );
     case "backup":
     case "restore":
