@@ -19,6 +19,7 @@ export default class Progress extends MinimalReporter {
   readonly #running = new Set<string>();
   #files = 0;
   #began = 0;
+  /** How long all files took in earlier runs, in ms; 0 where most of them have not run here before. */
   #expectedMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -29,7 +30,7 @@ export default class Progress extends MinimalReporter {
     const usual = times.length === 0 ? 1 : times.reduce((sum, ms) => sum + ms, 0) / times.length;
     for (const path of paths) this.#left.set(path, this.#known[path] ?? usual);
     this.#files = paths.length;
-    this.#expectedMs = sumOf(this.#left);
+    this.#expectedMs = times.length > paths.length / 2 ? sumOf(this.#left) : 0;
     this.#began = performance.now();
     this.#timer = setInterval(() => this.#show(), this.isTTY ? 200 : EVERY_MS).unref();
   }
@@ -64,7 +65,7 @@ export default class Progress extends MinimalReporter {
   #show(): void {
     const done = this.#files - this.#left.size;
     const spent = performance.now() - this.#began;
-    const share = 1 - sumOf(this.#left) / this.#expectedMs;
+    const share = this.#expectedMs === 0 ? 0 : 1 - sumOf(this.#left) / this.#expectedMs;
     const left = share > 0.02 ? `, some ${duration((spent / share) * (1 - share))} left` : "";
     const names = [...this.#running].map((path) => path.replace(/^test\/|\.test\.ts$/g, ""));
     const line = `${done} of ${this.#files} files in ${duration(spent)}${left}: ${names.join(", ")}`;
