@@ -46,6 +46,11 @@ export class EventStream {
   }
 }
 
+interface Sending {
+  signal?: AbortSignal | null;
+  accept?: string;
+}
+
 /** A session of a client that does nothing by itself. */
 export class RawSession {
   readonly #url: URL;
@@ -56,8 +61,14 @@ export class RawSession {
     this.#headers = headers;
   }
 
-  static async begin(url: URL, capabilities: object, version = "2025-11-25"): Promise<RawSession> {
-    const nobody = new RawSession(url, {});
+  /** Begins a session of a client that sends these headers with each request. */
+  static async begin(
+    url: URL,
+    capabilities: object,
+    version = "2025-11-25",
+    headers: Record<string, string> = {},
+  ): Promise<RawSession> {
+    const nobody = new RawSession(url, headers);
     const params = {
       protocolVersion: version,
       capabilities,
@@ -66,6 +77,7 @@ export class RawSession {
     const response = await nobody.post({ id: 0, method: "initialize", params });
     await response.text();
     const session = new RawSession(url, {
+      ...headers,
       "mcp-session-id": response.headers.get("mcp-session-id")!,
       "mcp-protocol-version": version,
     });
@@ -73,16 +85,19 @@ export class RawSession {
     return session;
   }
 
-  post(message: object, gone = new AbortController()): Promise<Response> {
+  post(
+    message: object,
+    { signal = null, accept = "application/json, text/event-stream" }: Sending = {},
+  ): Promise<Response> {
     return fetch(this.#url, {
       method: "POST",
       headers: {
         ...this.#headers,
         "content-type": "application/json",
-        accept: "application/json, text/event-stream",
+        accept,
       },
       body: JSON.stringify({ jsonrpc: "2.0", ...message }),
-      signal: gone.signal,
+      signal,
     });
   }
 
