@@ -11,6 +11,8 @@ beforeAll(async () => {
   server = await serveInstalling({
     API_KEYS: JSON.stringify({
       boss: { hash: hash("boss"), scopes: ["operator", "*:*"] },
+      installer: { hash: hash("installer"), scopes: ["operator"] },
+      narrow: { hash: hash("narrow"), scopes: ["operator", "reader:*"] },
       guest: { hash: hash("guest"), scopes: ["hello:*"] },
       anybody: hash("anybody"),
     }),
@@ -178,3 +180,44 @@ test.each(["guest", "anybody"])(
     await client.close();
   },
 );
+
+test("who installs a servlet or an older version may call no more than before, also by what it calls", async () => {
+  const reader = (more: string) =>
+    built(
+      "reader",
+      `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({ tools: {
+  ${more}read_all: { description: "Calls the others.", input: { type: "object", properties: {} }, handler: async (_, { tools }) => {
+    const said = [];
+    for (const [name, args] of [["list_notes", {}], ["greet", { name: "Ada" }], ["install_servlet", { name: "loud" }]])
+      said.push(await tools[name](args).then(() => "called", (error) => error.message));
+    return said.join("; ");
+  } },
+} });`,
+      { may_call: ["*:*"], state: "caller" },
+    );
+  const installer = new Operator(server.url, { authorization: "Bearer installer" });
+  await installer.put(await reader(""));
+  await installer.put(await reader("other: { description: 'Other.', handler: () => '' }, "));
+  const called = async (key: string) => {
+    const { client, call, names } = await connected(key);
+    const said = await call("read_all").catch((error: Error) => ({ text: error.message }));
+    const offered = (await names()).filter((name) => /note|read|greet/.test(name));
+    await client.close();
+    return { text: said.text, offered };
+  };
+  const alone = { text: expect.stringContaining("reader:read_all"), offered: [] };
+  const narrow = {
+    text: expect.stringMatching(/^(?:(?!called).)+; (?:(?!called).)+; (?:(?!called).)+$/),
+    offered: ["read_all"],
+  };
+  await expect.poll(async () => (await called("narrow")).offered, EVENTUALLY).toEqual(["read_all"]);
+  expect(await called("narrow")).toEqual(narrow);
+  expect(await called("installer")).toEqual(alone);
+  await installer.json("POST", "servlet/reader", { rollback: 1 });
+  expect(await called("narrow")).toEqual(narrow);
+  expect(await called("installer")).toEqual(alone);
+  // A key without scopes reaches all that the servlet may call.
+  expect((await called("anybody")).text).toMatch(/^called; called; (?!called)/);
+  await installer.json("DELETE", "servlet/reader");
+});
