@@ -24,9 +24,9 @@ interface Waiting {
  * used less.
  */
 export class Processor {
-  /** Fuel that was used since the event loop was last known to be idle, and how often it was counted. */
+  /** Fuel that was used since the event loop was last known to be idle, and in all. */
   #fuel = 0;
-  #counts = 0;
+  #total = 0;
   /** Fuel by caller; those that have used less count as if they had used `#least`, as the ones who waited then had. */
   readonly #used = new Map<string, number>();
   #least = 0;
@@ -45,7 +45,7 @@ export class Processor {
   spend(caller: string | undefined, fuel: number): void {
     if (fuel === 0) return;
     this.#fuel += fuel;
-    this.#counts++;
+    this.#total += fuel;
     if (this.#used.size >= CALLERS) this.#used.clear();
     const key = keyOf(caller);
     this.#used.set(key, this.#usedBy(key) + fuel);
@@ -69,15 +69,18 @@ export class Processor {
 
   /** Each looks for itself when the event loop was idle: no request or object may settle what another waits for. */
   async #wait(me: Waiting): Promise<void> {
-    const turns = Math.min(MAX_TURNS, Math.ceil(this.#fuel / SHARE));
-    for (let nth = 1; ; nth++) {
+    let turns = turnsAfter(this.#fuel);
+    for (;;) {
       this.#waiting.add(me);
       // Others may wait again and again, and use little.
       this.#least += LOOK / this.#waiting.size;
-      const counts = this.#counts;
+      const before = this.#total;
       await new Promise((resolve) => setTimeout(resolve));
-      if (counts === this.#counts) this.#fuel = 0;
-      if (nth >= turns && this.#fuel < SHARE && this.#isNext(me)) break;
+      const used = this.#total - before;
+      if (used === 0) this.#fuel = 0;
+      // Requests have come while another guest computed.
+      turns = used < SHARE ? turns - 1 : turnsAfter(used);
+      if (turns <= 0 && this.#fuel < SHARE && this.#isNext(me)) break;
       me.looked = ++this.#looks;
     }
     this.#waiting.delete(me);
@@ -102,6 +105,8 @@ export class Processor {
     return Math.max(this.#used.get(caller) ?? 0, this.#least);
   }
 }
+
+const turnsAfter = (fuel: number): number => Math.min(MAX_TURNS, Math.ceil(fuel / SHARE));
 
 /** Callers of one /48 are one. */
 const keyOf = (caller = "") => networkSiteOf(caller) ?? caller;

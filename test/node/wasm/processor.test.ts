@@ -56,6 +56,17 @@ test("after a long run, a request that is delivered some turns of the event loop
   expect(turns).toEqual(["b", "a"]);
 });
 
+test("so it does after each long run, however long the next guest has waited", async () => {
+  const { processor, turns, take } = recorded();
+  processor.spend("a", 20 * LONG);
+  const first = take("a", { fuel: 20 * LONG });
+  const second = take("a");
+  await first;
+  for (let nth = 0; nth < 2; nth++) await new Promise((resolve) => setTimeout(resolve));
+  await Promise.all([second, take("b")]);
+  expect(turns).toEqual(["a", "b", "a"]);
+});
+
 test("who has begun comes before who has not, of one caller", async () => {
   const { turns, take } = recorded();
   await Promise.all([take("a"), take("a"), take("a"), take("a", { isNew: false })]);
