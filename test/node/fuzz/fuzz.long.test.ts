@@ -40,3 +40,14 @@ test.each(["bodies", "registries", "file-calls", "file-steps"])(
     expect(stdout + stderr).toContain(`{"${part}":30} 0 failures`);
   },
 );
+
+test(
+  "a server with 700 MiB of memory outlives a caller who takes all that it can, and refuses nobody else",
+  { timeout: 300_000 },
+  async () => {
+    const attacks = ["grow", "arguments", "files"].flatMap((name) => ["--attack", name]);
+    const args = ["test/node/fuzz/run.ts", "--attacks", ...attacks, "--memory", "700"];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toContain("attacks 0 failures");
+  },
+);

@@ -10,6 +10,7 @@ import { wrongWith, type Got } from "./judge.ts";
 import type { Catalog } from "./requests.ts";
 import { play } from "./scenes.ts";
 import type { Sending } from "./stage.ts";
+import { playAttacks } from "./attacks.ts";
 import { fuzzHostile } from "./hostile.ts";
 import { fuzzParts } from "./parts.ts";
 import { variables } from "./settings.ts";
@@ -17,7 +18,7 @@ import { variables } from "./settings.ts";
 /**
  * `npm run fuzz -- --count 1000000 --seed 7`: sends requests of every kind, changed a little, to the
  * Worker of the tests in workerd itself. `--step` plays one step of a seed again, and shows all of it. `--part bodies` plays
- * one of the parts that need no server: `bodies`, `registries`, `file-calls`, `file-steps`.
+ * one of the parts that need no server: `bodies`, `registries`, `file-calls`, `file-steps`. `--attacks`: see `attacks.ts`.
  */
 export interface Options {
   seed: number;
@@ -200,6 +201,9 @@ if (import.meta.main) {
       step: { type: "string" },
       hostile: { type: "string" },
       part: { type: "string" },
+      attacks: { type: "boolean" },
+      attack: { type: "string", multiple: true },
+      memory: { type: "string" },
     },
   });
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
@@ -208,6 +212,13 @@ if (import.meta.main) {
   const count = Number(values.count);
   const step = number(values.step);
   const all: string[] = [];
+  if (values.attacks === true) {
+    const { attack: names, memory } = values;
+    const which = { ...(names && { names }), ...(memory && { memoryMiB: Number(memory) }) };
+    all.push(...(await playAttacks(which, log)));
+    log(`attacks ${all.length} failures`);
+    process.exit(all.length > 0 ? 1 : 0);
+  }
   if (values.part === undefined) all.push(...(await fuzzServer()));
   if (values.hostile === undefined && (values.part !== undefined || step === undefined)) {
     const steps = Math.ceil(count / 50);
