@@ -42,12 +42,12 @@ async function roomsOf(metafile: string): Promise<string[][]> {
     const [, name] = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(path) ?? [];
     return name ?? /(?:^|\/)src\/([^/]+)\/.*$/.exec(path)?.[1] ?? "others";
   });
-  const sizes = [...rooms].map(([room, files]) => ({
-    room,
-    bytes: files.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0),
-  }));
-  return sizes
-    .filter(({ bytes }) => bytes >= 1024)
-    .toSorted((a, b) => b.bytes - a.bytes)
-    .map(({ room, bytes }) => [`  ${room}`, shown(bytes)]);
+  return [...rooms]
+    .map(
+      ([room, files]) =>
+        [room, files.reduce((sum, [, one]) => sum + one.bytesInOutput, 0)] as const,
+    )
+    .filter(([, size]) => size >= 1024)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([room, size]) => [`  ${room}`, shown(size)]);
 }
