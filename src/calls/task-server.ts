@@ -10,24 +10,24 @@ import type { TaskCreator, TaskProgress } from "./task-object.ts";
 /** The hub of a task's principal. */
 export interface TaskHub extends Rpc.DurableObjectBranded {
   publish(changes: Notification[]): Promise<void>;
-  /** True if a stream is subscribed to this change. */
+  /** True if a client's stream is subscribed to this change. */
   isHeard(change: Notification): Promise<boolean>;
 }
 
-/** A session whose client waits for a task. Its methods resolve to false if it does not, or no longer. */
+/** A session that follows a task for its client. Its methods resolve to false if the session does not follow the task (any more). */
 export interface TaskListener extends Rpc.DurableObjectBranded {
   /** Takes the task's `nth` notification. */
   notified(task: string, nth: number, notice: Notification): Promise<boolean>;
   progressed(task: string, progress: TaskProgress): Promise<boolean>;
 }
 
-/** Bindings that a task uses. */
+/** The bindings that a task uses. */
 export interface TaskEnv {
   HUBS?: DurableObjectNamespace<TaskHub>;
   SESSIONS?: DurableObjectNamespace<TaskListener>;
 }
 
-/** The lists of people's calls. Its methods never throw, but for `at`. */
+/** The lists of calls, one for each person. Only `at` may throw. */
 export interface CallLists {
   list(principal: string, listed: ListedCall): Promise<void>;
   unlist(principal: string, id: string): Promise<void>;
@@ -37,7 +37,7 @@ export interface CallLists {
   ): Promise<void>;
 }
 
-/** The servlets that tasks call, and where their status is shown and counted. */
+/** The servlets that tasks call, and the places where tasks are listed and counted. */
 export interface TaskServing {
   readonly deployment: Deployment;
   readonly persons: CallLists | undefined;
@@ -55,6 +55,6 @@ export interface TaskServer {
   readonly tasks:
     | ((principal: Principal, countStored: CallerQuota["countStored"]) => TaskCreator)
     | undefined;
-  /** Counts stored bytes for a caller. Throws `too_many`. */
+  /** Counts stored bytes against the caller's quota. Throws `too_many`. */
   countStored(caller: string | undefined, bytes?: number): Promise<void>;
 }

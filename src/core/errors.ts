@@ -1,6 +1,6 @@
 /** The one error class, and how each of its codes looks on the wire. */
 import { limits } from "./limits.ts";
-import { foundNoRoom, storageRoom } from "./storage-room.ts";
+import { isStorageFull, storageRoom } from "./storage-room.ts";
 import { printableLines, shortened, stacksOf } from "./text.ts";
 
 /**
@@ -74,14 +74,14 @@ export class Fault extends Error {
   /** Any thrown value as a fault; any other error becomes the cause of an `internal` or a `storage_full` fault. */
   static from(error: unknown): Fault {
     if (error instanceof Fault) return error;
-    if (!foundNoRoom(error)) return new Fault("internal", "Internal error", { cause: error });
+    if (!isStorageFull(error)) return new Fault("internal", "Internal error", { cause: error });
     const data = { retryAfter: ROOM_S };
     const message = `The storage of this server is full. Retry in ${ROOM_S} seconds.`;
     return new Fault("storage_full", message, { data, cause: error });
   }
 }
 
-/** `retryAfter` of `storage_full`, in seconds: somebody has to make room first. */
+/** `retryAfter` of `storage_full`, in seconds: an operator has to free space first. */
 const ROOM_S = 30;
 
 /** Of a call whose result nobody wants any more, or which was stopped for the reason of this signal. */
@@ -114,7 +114,7 @@ export const tooSilent = (
     `The call has not ended within ${limits.silentEndMs / 1000} s, and ${why}, so it was stopped. ${how}`,
   );
 
-/** True if the log should have the cause of this fault. That the disk is full is in the log of a host that knows it. */
+/** True if the cause of this fault should be logged. A host that knows that the disk is full has already logged that. */
 export const isForLog = ({ code }: Fault): boolean =>
   code === "internal" || (code === "storage_full" && !storageRoom.isFull);
 

@@ -1,10 +1,10 @@
-/** Names of hosts without the dot of DNS's root, which leaves them the same host. */
+/** Normalises names of hosts: a dot at the end, for DNS's root, names the same host. */
 
-/** The host without dots at its end: `mcp.example.com.` is `mcp.example.com`. */
+/** The host without trailing dots: `mcp.example.com` for `mcp.example.com.`. */
 export const withoutDot = (host: string): string =>
   host.endsWith(".") ? host.replace(/\.+$/, "") : host;
 
-/** A URL whose host has no dot at its end. */
+/** The URL with the host without trailing dots. */
 export function withoutDotIn(url: URL): URL {
   const host = withoutDot(url.hostname);
   if (host === url.hostname) return url;

@@ -38,14 +38,14 @@ export const publicLimits = {
   /** HTTP requests of one call, without redirects. Polling for a token may take two hundred. */
   httpRequests: 500,
   /**
-   * Memory that calls which wait keep in one isolate, which has 128 MiB on Cloudflare: the rest is for code, idle
-   * instances, and the call that runs. A guest without room is unwound while it waits, and computes again what it had
-   * computed before.
+   * Memory of the guests that wait in one isolate. An isolate has 128 MiB on Cloudflare; the rest is for code, idle
+   * instances and the running call. Beyond this limit, a guest is unwound while it waits, and later replayed from its
+   * journal.
    */
   waitingBytes: 64 * 1024 * 1024,
-  /** Part of `waitingBytes` for one caller or /48, if known: the others must be served too. */
+  /** Part of `waitingBytes` for one caller or, if known, one /48, so that other callers are served too. */
   waitingBytesOfOne: 32 * 1024 * 1024,
-  /** How long a call waits where there is no room even for what is kept of an unwound guest, before it is refused. */
+  /** How long a call waits, if there is no room even for its unwound guest, before it is refused. */
   roomMs: 5000,
   /** Calls that wait for the state of one servlet in one scope. */
   queuedCalls: 100,
@@ -56,8 +56,8 @@ export const publicLimits = {
   /** How long an isolate caches lists that a servlet computes at run time. */
   dynamicListMs: 30_000,
   /**
-   * Calls that the page Calls lists, for at most 30 days. One has 150 bytes, and 2 KB with the longest names and error. At
-   * the limit, the oldest of the callers with the most go.
+   * Calls on the page Calls, each stored for at most 30 days. A call takes 150 bytes, and 2 KB with the longest names and
+   * error. At the limit, the oldest calls of the callers with the most calls are deleted.
    */
   loggedCalls: 10_000,
   /**
@@ -155,7 +155,7 @@ const all = {
   byteFuel: 8,
   /** Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB. */
   waitingOverheadBytes: 256 * 1024,
-  /** Overhead of a call that waits without its guest: its request and host objects. */
+  /** Memory of a waiting call whose guest is unwound: its request and host objects. */
   unwoundOverheadBytes: 32 * 1024,
   /** Delay before a task that found no room is run again, plus a random delay of up to as much. */
   shortageMs: 5000,
@@ -220,9 +220,9 @@ const all = {
   keptInstanceBytes: 32 * 1024 * 1024,
   /** Idle instances of one servlet: more concurrent calls are rare. */
   idleInstances: 16,
-  /** Memory of all idle instances of one isolate, besides one that is larger than this. */
+  /** Memory of all idle instances of one isolate; one larger instance is kept in addition. */
   idleBytes: 32 * 1024 * 1024,
-  /** Memory of dropped instances, beyond which garbage is collected before another is made: the more, the rarer. */
+  /** Memory of dropped instances that triggers a garbage collection before the next instance is created. */
   garbageBytes: 64 * 1024 * 1024,
   /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
   journalEntries: 10_000,

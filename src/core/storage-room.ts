@@ -1,12 +1,12 @@
-/** Whether the disk with all stored data has room. Only the host of a self-hosted server tells: see `src/host/disk.ts`. */
+/** Whether the disk with the stored data is full. Set by the host of a self-hosted server only: see `src/host/disk.ts`. */
 export const storageRoom = { isFull: false };
 
-/** SQLite's error in an object that is open. */
+/** SQLite's error in an open Durable Object. */
 const SQLITE_FULL = /database or disk is full: SQLITE_FULL$/;
-/** The error of an object that cannot be opened, or cannot commit. workerd writes its reason to its log alone. */
+/** The error of a Durable Object that cannot be opened or cannot commit. workerd writes the reason to its log only. */
 const HIDDEN = /^internal error; reference = /;
 
-/** True for the error of an object that could not store something because there is no room. */
-export const foundNoRoom = (error: unknown): boolean =>
+/** True if a Durable Object threw this error because it had no room to store something. */
+export const isStorageFull = (error: unknown): boolean =>
   error instanceof Error &&
   (SQLITE_FULL.test(error.message) || (storageRoom.isFull && HIDDEN.test(error.message)));

@@ -1,28 +1,29 @@
 import { statfs } from "node:fs/promises";
 import { request } from "node:http";
 
-/** With less room, a database cannot be opened: SQLite makes two files beside it. */
+/** Free space below which the disk counts as full: SQLite creates two files to open a database. */
 const LEAST_BYTES = 1 << 20;
-const LOOK_MS = 1000;
-/** A paused server does not answer. */
+/** Interval between two checks. */
+const CHECK_MS = 1000;
+/** Timeout for the Worker's answer: a paused server does not answer. */
 const ANSWER_MS = 5000;
 
 interface DiskParts {
-  /** The folder whose disk is looked at. */
+  /** The storage folder, whose disk is checked. */
   folder: string;
-  /** The socket at which the Worker is told. */
+  /** Path of the socket of the Worker's entrypoint `Disk`. */
   socket: string;
   /** Writes a line to the log. */
   say(text: string): void;
 }
 
-/** Looks whether the disk of the storage folder is full, and tells the log and the Worker when that changes. */
+/** Checks whether the disk of the storage folder is full, and reports each change to the log and the Worker. */
 export class DiskWatch {
   readonly #parts: DiskParts;
   #isFull = false;
-  /** What the Worker knows. */
-  #told = false;
-  #isLooking = false;
+  /** The state that was last reported to the Worker. */
+  #reported = false;
+  #isChecking = false;
 
   constructor(parts: DiskParts) {
     this.#parts = parts;
@@ -32,47 +33,47 @@ export class DiskWatch {
     return this.#isFull;
   }
 
-  /** Looks in intervals. */
+  /** Starts to check at regular intervals. */
   start(): void {
-    setInterval(() => this.look(), LOOK_MS).unref();
+    setInterval(() => this.check(), CHECK_MS).unref();
   }
 
-  /** Looks now, unless a look is under way. */
-  look(): void {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    // A Worker that cannot be told is told at the next look.
-    void this.#look()
+  /** Checks now, unless a check is in progress. */
+  check(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    // If the report to the Worker fails, the next check repeats it.
+    void this.#check()
       .catch(() => {})
-      .finally(() => (this.#isLooking = false));
+      .finally(() => (this.#isChecking = false));
   }
 
-  /** A new process of workerd has started, whose Worker knows nothing. */
+  /** Must be called after workerd has restarted: its Worker assumes that the disk has room. */
   restarted(): void {
-    this.#told = false;
-    this.look();
+    this.#reported = false;
+    this.check();
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { folder, socket, say } = this.#parts;
     const { blocks, bavail, bsize, files, ffree } = await statfs(folder);
-    // File systems without a limit say that they have no blocks, or no files, at all.
+    // File systems without a limit report a total of 0 blocks or files.
     const isFull = (blocks > 0 && bavail * bsize < LEAST_BYTES) || (files > 0 && ffree === 0);
     if (isFull !== this.#isFull)
       say(
         isFull
-          ? `The disk of ${folder} is full. Calls that store something fail (storage_full) until it has room; the server need not be restarted`
+          ? `The disk of ${folder} is full. Calls that store something fail (storage_full) until the disk has room again. No restart is needed`
           : `The disk of ${folder} has room again`,
       );
     this.#isFull = isFull;
-    if (isFull === this.#told) return;
-    await tell(socket, isFull);
-    this.#told = isFull;
+    if (isFull === this.#reported) return;
+    await reportTo(socket, isFull);
+    this.#reported = isFull;
   }
 }
 
-/** Sends the Worker what its entrypoint `Disk` expects. Rejects while it does not answer. */
-function tell(socketPath: string, isFull: boolean): Promise<void> {
+/** Reports the state to the Worker's entrypoint `Disk`. Rejects if the Worker does not answer. */
+function reportTo(socketPath: string, isFull: boolean): Promise<void> {
   return new Promise((done, fail) => {
     const path = isFull ? "/full" : "/room";
     const sent = request({ socketPath, path, method: "PUT", timeout: ANSWER_MS, agent: false });

@@ -7,8 +7,8 @@ import { fromEnvironment, workerService, type ExtraServices } from "./workerd-co
 export const EXPORTER_ONLY = /^OTEL_EXPORTER_OTLP_((TRACES|METRICS)_)?HEADERS$/;
 
 /**
- * The service that exports traces, and passes metrics on; undefined if the variables name no collector. `file` is its built Worker. Throws a
- * `Refusal` for a variable that is not valid.
+ * The service that exports traces, and forwards metrics to the collector; undefined if the variables name no collector.
+ * `file` is its built Worker. Throws a `Refusal` for an invalid variable.
  */
 export function exporterOf(
   variables: Readonly<Record<string, string>>,

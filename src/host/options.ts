@@ -1,4 +1,4 @@
-/** The options of `start`, and the variables that they name. */
+/** The options of `npm start`, and the variables that it reads. */
 import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variableFilesIn } from "../bundle/variable-files.ts";
@@ -38,11 +38,11 @@ const OPTIONS = {
   help: { ...boolean, short: "h" },
 } as const;
 
-/** Throws a `Refusal` with the usage for options that there are not. */
+/** The options of `npm start`. Throws a `Refusal` with the usage for an unknown option. */
 export const startOptions = (args: string[] = process.argv.slice(2)) =>
   argumentsIn({ args, options: OPTIONS }, USAGE).values;
 
-/** The Worker's variables. Throws a `Refusal` for settings with which it would not start, or would not know its own name. */
+/** The Worker's variables. Throws a `Refusal` for settings that are invalid, or that do not name the server's audience. */
 export async function checkedVariables(
   { secrets, "from-env": names = [] }: ReturnType<typeof startOptions>,
   configuration: Configuration,
@@ -58,8 +58,8 @@ export async function checkedVariables(
   return variables;
 }
 
-/** The variables of `start` with these arguments. Throws a `Refusal` for those with which it would not start. */
-export async function startable(args: string[]): Promise<Record<string, string>> {
+/** The variables of `npm start` with these arguments. Throws a `Refusal` if the server could not start with them. */
+export async function variablesForStart(args: string[]): Promise<Record<string, string>> {
   const values = startOptions(args);
   return checkedVariables(values, await readConfiguration(values.config));
 }

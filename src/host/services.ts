@@ -22,7 +22,7 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
-  /** The path of the socket at which the Worker is told whether the disk has room. */
+  /** Path of the socket on which the Worker receives whether the disk is full. */
   diskSocket: string;
   /** Trust a reverse proxy's headers for the client's address, and for the address that the client has used. */
   trustProxy: boolean;

@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const variables = await checkedVariables(values, configuration);
   const start = async () => {
     await sweepEnded(storage.objects);
-    // One that was killed leaves its socket.
+    // A server that was killed leaves its socket behind.
     await rm(diskSocket, { force: true });
     const started = await startWorkerd(workerd, 2);
     disk.restarted();

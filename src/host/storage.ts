@@ -32,12 +32,12 @@ export type Hold = () => Promise<() => void>;
 
 const OBJECTS = "objects";
 const SOCKET = "server.sock";
-/** The socket at which the Worker is told whether the disk has room. */
+/** Name of the socket on which the Worker receives whether the disk is full. */
 export const DISK_SOCKET = "disk.sock";
 /** How the sockets end of those that look whether they may have the folder. */
 const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";
-/** Has the id of the server's process. */
+/** Name of the file with the process id of the server. */
 const SERVER = "server.pid";
 export const CONFIG = "workerd.capnp";
 
@@ -154,7 +154,7 @@ function connected(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** `, process 4711`: the server of a folder, as far as it is known. In another container its number is another one. */
+/** The server of a folder, for messages: `, process 4711`, or empty if unknown. Containers number processes differently. */
 async function processOf(folder: string): Promise<string> {
   const pid = await readFile(join(folder, SERVER), "utf8").catch(() => "");
   return pid === "" ? "" : `, process ${pid}`;
@@ -180,7 +180,7 @@ async function soleServer(folder: string, hold: Hold): Promise<Listener> {
       const path = socketIn(folder, other);
       if (await isServed(path))
         throw new Refusal(
-          `The storage folder ${folder} is in use by another server${await processOf(folder)}. Stop that, or name another folder: --storage DIR`,
+          `The storage folder ${folder} is in use by another server${await processOf(folder)}. Stop that server, or name another folder: --storage DIR`,
         );
       if (other !== SOCKET) await rm(path, { force: true });
     }

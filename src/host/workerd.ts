@@ -119,14 +119,13 @@ async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<
 /** The disk with the stored data. */
 interface Disk {
   readonly isFull: boolean;
-  /** Looks whether it is full. */
-  look(): void;
+  /** Checks now whether it is full. */
+  check(): void;
 }
 
 /**
- * Says in one line that a host was not reached, of which workerd prints an error and its stack. And leaves out that a Worker
- * lacks its classes once it has said why: it could not be evaluated. And that a write found no room, unless the disk is
- * known to be full.
+ * Shortens workerd's log: one line instead of a stack for a host that was not reached; no message about a Worker's missing
+ * classes after the reason, that the Worker could not be evaluated; and no failed write that found the disk full.
  */
 export function refusalsInPlain(disk?: Disk): (text: string) => string {
   let isStack = false;
@@ -143,7 +142,7 @@ export function refusalsInPlain(disk?: Disk): (text: string) => string {
       const [, unknown] =
         /^workerd\/\S+ error: .*(failed to lookup address information.*)/.exec(line) ?? [];
       const isFull = /^workerd\/\S+ error: .*database or disk is full: SQLITE_FULL/.test(line);
-      if (isFull) disk?.look();
+      if (isFull) disk?.check();
       isStack = (host ?? unknown) !== undefined || isFull;
       if (isFull)
         return disk?.isFull === true ? [] : ["[edge-servlets] The disk had no room for a write."];
@@ -166,7 +165,7 @@ const certificates = () =>
     }),
   );
 
-/** Says only that V8 has other flags than workerd was built with: compiling what it cached takes no measurable time. */
+/** A warning that V8's flags differ from those of workerd's build. It is left out: the lost cache saves no measurable time. */
 const FLAGS_DIFFER =
   /^workerd\/\S+: warning: \S+ per-isolate bootstrap compile cache failed .*\n/gm;
 

@@ -50,7 +50,7 @@ export const BINDINGS: readonly string[] = [
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 
-/** The binding by which `start` lets the Worker send metrics: the collector is usually in the private network. */
+/** The binding that `npm start` adds for the export of metrics: the collector is usually in the private network. */
 export const COLLECTOR = "OTEL_COLLECTOR";
 
 export const OWN_NAMES: ReadonlySet<string> = new Set([...SETTINGS, ...BINDINGS]);

@@ -130,9 +130,9 @@ async function demandStartable(): Promise<void> {
   // Its types are those of the host.
   const { href } = pathToFileURL(script("../../host/options"));
   const options = (await import(href)) as {
-    startable(args: string[]): Promise<Record<string, string>>;
+    variablesForStart(args: string[]): Promise<Record<string, string>>;
   };
-  const variables = await options.startable(args);
+  const variables = await options.variablesForStart(args);
   const { unusedAmong } = await import("./local-variables.ts");
   for (const one of await unusedAmong(variables, { isMisspelt: true }))
     console.error(`[edge-servlets] ${printable(one)}`);

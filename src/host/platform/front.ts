@@ -72,7 +72,7 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
   },
 });
 
-/** Hears from the host whether the disk has room (`src/host/disk.ts`), by a socket that only the host reaches. */
+/** The entrypoint to which the host reports whether the disk is full (`src/host/disk.ts`), on a socket that only the host reaches. */
 export const Disk = {
   fetch(request: Request): Response {
     storageRoom.isFull = new URL(request.url).pathname === "/full";
