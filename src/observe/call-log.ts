@@ -1,60 +1,60 @@
-/** The last calls of a server: who called what, how it ended, and what the caller was told of a failure. */
+/** The log of the server's last calls: caller, tool, outcome, duration, and the error that the caller got. */
 import { limits } from "../core/limits.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { EndedCall } from "./counts.ts";
 
-/** The calls to list. An absent member allows all values. */
+/** The filter of a list of calls. An absent member matches every call. */
 export interface CallQuery {
   caller?: string | undefined;
   servlet?: string | undefined;
   tool?: string | undefined;
-  /** The names of some outcomes. */
+  /** Outcomes of the calls, such as `trapped`. */
   outcomes?: readonly string[] | undefined;
   /** True for failed calls alone. */
   hasFailed?: boolean | undefined;
-  /** The earliest beginning, in Unix ms. */
+  /** The earliest start of a call, in Unix ms. */
   since?: number | undefined;
-  /** The shortest duration. */
+  /** The shortest duration of a call. */
   ms?: number | undefined;
-  /** A part of the error that the caller was told, in any case. */
-  told?: string | undefined;
-  /** The `next` of the page before this one. */
+  /** A part of the error message that the caller got; case does not matter. */
+  error?: string | undefined;
+  /** The `next` of the previous page. */
   before?: string | undefined;
 }
 
-/** Some calls, the newest first. */
+/** One page of calls, the newest first. */
 export interface CallPage {
   calls: EndedCall[];
-  /** Where the next page begins; undefined for the last one. */
+  /** The position of the next page; undefined on the last page. */
   next?: string | undefined;
 }
 
-/** The values by which calls can be filtered. */
+/** The values of each column that calls can be filtered by. */
 export type CallNames = Record<(typeof NAMED)[number], string[]>;
 const NAMED = ["caller", "servlet", "tool", "outcome"] as const;
 
-/** Calls are kept for so long. */
+/** Age at which a call is deleted. */
 const KEPT_MS = 30 * 86_400_000;
-/** The part of the table that is free after it was trimmed. */
+/** Fraction of `limits.loggedCalls` that trimming frees. */
 const SPARE = 0.1;
-/** Calls on a page. */
+/** Calls on one page. */
 const PAGE = 100;
-/** Combinations of values that a filter offers. */
+/** Rows that are read for the options of the filter. */
 const COMBINATIONS = 2000;
 
 const TABLE = `
 CREATE TABLE IF NOT EXISTS calls (at INTEGER NOT NULL, caller TEXT NOT NULL, servlet TEXT NOT NULL, tool TEXT NOT NULL,
-  outcome TEXT NOT NULL, ms INTEGER NOT NULL, task TEXT, told BLOB);
+  outcome TEXT NOT NULL, ms INTEGER NOT NULL, task TEXT, error BLOB);
 CREATE INDEX IF NOT EXISTS calls_at ON calls (at);
 CREATE INDEX IF NOT EXISTS calls_caller ON calls (caller, at);`;
 
-type Row = Omit<EndedCall, "told"> & { id: number; told: ArrayBuffer | null };
+type Row = Omit<EndedCall, "error"> & { id: number; error: ArrayBuffer | null };
 
-/** The calls in the table of an object. What callers were told is sealed; without a sealer it is not kept. */
+/** The table of calls in a Durable Object. Error messages are sealed; without a sealer they are not stored. */
 export class CallLog {
   readonly #sql: SqlStorage;
   readonly #sealer: Sealer | undefined;
-  /** How many calls were added since the table was trimmed. */
+  /** The number of calls added since the table was last trimmed; infinite before the first trim. */
   #added = Infinity;
 
   constructor(sql: SqlStorage, sealer: Sealer | undefined) {
@@ -63,13 +63,14 @@ export class CallLog {
     sql.exec(TABLE);
   }
 
-  /** Seals what callers were told. The function that it returns writes the calls of callers who are known. */
+  /** Seals the error messages. Returns a function that stores the calls of those callers for whom `isKnown` is true. */
   async prepare(
     calls: readonly EndedCall[],
   ): Promise<(isKnown: (caller: string) => boolean) => void> {
     const rows = await Promise.all(
-      calls.map(async ({ at, caller, servlet, tool, outcome, ms, task, told }) => {
-        const sealed = told && (await this.#sealer?.seal(encoder.encode(told), placeOf(caller)));
+      calls.map(async ({ at, caller, servlet, tool, outcome, ms, task, error }) => {
+        const sealed =
+          error && (await this.#sealer?.seal(encoder.encode(error), purposeFor(caller)));
         return { caller, row: [at, caller, servlet, tool, outcome, ms, task, sealed || null] };
       }),
     );
@@ -83,8 +84,8 @@ export class CallLog {
   }
 
   /**
-   * Deletes calls until a tenth of `limits.loggedCalls` is free: the oldest of the callers who have the most, so that
-   * nobody's calls are lost because somebody else calls often.
+   * Deletes expired calls, then the oldest calls of the callers with the most calls, until a tenth of `limits.loggedCalls`
+   * is free. A caller who calls often does not displace the calls of other callers.
    */
   #trim(): void {
     this.#sql.exec("DELETE FROM calls WHERE at < ?", Date.now() - KEPT_MS);
@@ -104,24 +105,25 @@ export class CallLog {
     this.#added = 0;
   }
 
-  /** The calls that match, the newest first. */
+  /** The page of calls that match the query, the newest first. */
   async list(query: CallQuery): Promise<CallPage> {
-    const { told: text = "" } = query;
+    const { error: text = "" } = query;
     const rows = this.#matching(query, text === "" ? PAGE + 1 : -1);
     const calls: EndedCall[] = [];
     let next: string | undefined;
-    for (const { id, told: sealed, ...row } of rows) {
-      const told = sealed === null ? "" : await this.#opened(sealed, row.caller);
-      if (!told.toLowerCase().includes(text.toLowerCase())) continue;
+    for (const { id, error: sealed, ...row } of rows) {
+      const error = sealed === null ? "" : await this.#opened(sealed, row.caller);
+      if (!error.toLowerCase().includes(text.toLowerCase())) continue;
       if (calls.length === PAGE) return { calls, next };
-      calls.push({ ...row, told });
+      calls.push({ ...row, error });
       next = `${row.at}.${id}`;
     }
     return { calls };
   }
 
+  /** At most `most` rows (all if negative). The error is only tested for presence, because it is sealed. */
   #matching(query: CallQuery, most: number): Row[] {
-    const { caller, servlet, tool, outcomes, hasFailed, since, ms, told, before } = query;
+    const { caller, servlet, tool, outcomes, hasFailed, since, ms, error, before } = query;
     const conditions: [sql: string, ...values: SqlStorageValue[]][] = [];
     if (caller !== undefined) conditions.push(["caller = ?", caller]);
     if (servlet !== undefined) conditions.push(["servlet = ?", servlet]);
@@ -131,7 +133,7 @@ export class CallLog {
     if (hasFailed === true) conditions.push(["outcome <> 'returned'"]);
     if (since !== undefined) conditions.push(["at >= ?", since]);
     if (ms !== undefined) conditions.push(["ms >= ?", ms]);
-    if (told) conditions.push(["told IS NOT NULL"]);
+    if (error) conditions.push(["error IS NOT NULL"]);
     if (before !== undefined) {
       const [at = 0, id = 0] = before.split(".").map(Number);
       conditions.push(["(at, rowid) < (?, ?)", at, id]);
@@ -148,11 +150,11 @@ export class CallLog {
   }
 
   async #opened(sealed: ArrayBuffer, caller: string): Promise<string> {
-    const opened = await this.#sealer?.open(new Uint8Array(sealed), placeOf(caller));
+    const opened = await this.#sealer?.open(new Uint8Array(sealed), purposeFor(caller));
     return opened === undefined ? "" : new TextDecoder().decode(opened);
   }
 
-  /** The values of all calls, or of one caller's. */
+  /** The filterable values of all calls, or of one caller's calls. */
   names(caller?: string): CallNames {
     const whose = caller === undefined ? "TRUE" : "caller = ?";
     const rows = this.#sql
@@ -179,5 +181,5 @@ export class CallLog {
 
 const encoder = new TextEncoder();
 
-/** What a caller was told opens for a row of this caller alone. */
-const placeOf = (caller: string): string => `told ${caller}`;
+/** The purpose that an error is sealed for, so that it can be opened only in a row of the same caller. */
+const purposeFor = (caller: string): string => `error ${caller}`;

@@ -1,25 +1,31 @@
 import { waitUntil } from "cloudflare:workers";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { Counts, type CountedRun, type Stored, type Taken, type WaitStatus } from "./counts.ts";
+import {
+  Counts,
+  type CountedRun,
+  type StoredSize,
+  type CountsBatch,
+  type WaitStatus,
+} from "./counts.ts";
 import type { CountedRefusals } from "./counts.ts";
 
 /** Counts runs, stored bytes, waiting calls and refused requests. */
 interface Counting {
   count(run: CountedRun): void;
-  /** Counts what another has counted. */
-  taken(taken: Taken): void;
-  stored(stored: Stored): void;
+  /** Adds the batch of another isolate. */
+  taken(taken: CountsBatch): void;
+  stored(stored: StoredSize): void;
   waiting(waiting: WaitStatus): void;
   refused(refused: readonly CountedRefusals[]): void;
 }
 
 /**
- * Counts runs in this isolate, and sends the counters `limits.usageMs` after the first one. An isolate that ends
- * before loses them; no call waits for them or fails because of them. With `hasMetrics`, runs are counted for metrics, too.
+ * Counts runs in this isolate, and sends the counts `limits.usageMs` after the first one. If the isolate ends before that,
+ * the counts are lost; no call waits for them or fails because of them. With `hasMetrics`, runs are also counted by tool.
  */
 export function countingIn(
-  usage: (() => { add(taken: Taken): Promise<void> }) | undefined,
+  usage: (() => { add(taken: CountsBatch): Promise<void> }) | undefined,
   hasMetrics = false,
 ): Counting | undefined {
   if (usage === undefined) return undefined;
@@ -32,7 +38,7 @@ export function countingIn(
     if (taken) await usage().add(taken);
   };
   const plan = () => {
-    // If the request is cancelled before it sends, a later request sends the counters. The clock may be set back.
+    // If this request is cancelled before it sends, a later request sends the counts. The clock may be set back.
     const now = Date.now();
     const mostMs = 2 * limits.usageMs;
     if (now < dueAt && dueAt <= now + mostMs) return;

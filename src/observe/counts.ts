@@ -2,32 +2,33 @@
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 
-/** Characters of a name that is counted by itself. */
+/** Length to which names are cut before they are counted. */
 const USAGE_NAME_CHARACTERS = 200;
 
-/** How often something was refused: `429 too_many`. */
+/** The number of refused requests with one status and error code. */
 export interface CountedRefusals {
+  /** Status and code: `429 too_many`. */
   name: string;
   count: number;
 }
 
-/** A call that has ended, without its arguments and its result. */
+/** An ended call, without its arguments and its result. */
 export interface EndedCall {
   servlet: string;
-  /** The tool or prompt; of a resource, the export that read it. */
+  /** The tool or prompt; for a resource, the export that read it. */
   tool: string;
-  /** The principal's whole name: it decides who may see the call. */
+  /** The principal's full name, which decides who may see the call. */
   caller: string;
-  /** `returned`, or anything else for an error. */
+  /** `returned`; any other value is an error. */
   outcome: string;
-  /** When it began, in Unix ms. */
+  /** When the call began, in Unix ms. */
   at: number;
-  /** From its beginning to its end, waits included. */
+  /** Duration from start to end, including waits. */
   ms: number;
-  /** The id of the task that it was; null if it was none. */
+  /** The id of the call's task; null if the call was not a task. */
   task: string | null;
-  /** The beginning of the error that its caller was told; empty for a call that succeeded. */
-  told: string;
+  /** The beginning of the error message that the caller got; empty for a call that succeeded. */
+  error: string;
 }
 
 /** A run of a servlet that has ended. */
@@ -36,27 +37,27 @@ export interface CountedRun {
   /** The tool or prompt, or the export where it has no name. */
   tool: string;
   caller: string;
-  /** `returned`, `waits`, or anything else for an error. */
+  /** `returned` or `waits`; any other value is an error. */
   outcome: string;
-  /** How long it took. */
+  /** Duration of the run. */
   ms: number;
   fuel: number;
-  /** The message of an error; empty if the servlet wrote it for its caller alone. */
+  /** The error message for operators; empty if the servlet wrote the error for its caller only. */
   message?: string;
-  /** The id of the task that has failed, if it was one. */
+  /** The id of the failed task; absent if the run did not fail or was not of a task. */
   task?: string;
-  /** The call that has ended with this run; absent if it goes on, and for runs that list or complete. */
-  call?: Pick<EndedCall, "at" | "ms" | "task" | "told">;
+  /** The call that ended with this run; absent if the call continues, and for runs that list or complete. */
+  call?: Pick<EndedCall, "at" | "ms" | "task" | "error">;
 }
 
-/** An error of runs, and how often it happened. */
+/** An error of runs, and the number of its occurrences. */
 export interface CountedError {
   servlet: string;
   tool: string;
   outcome: string;
   message: string;
   count: number;
-  /** When it happened last, in Unix ms; whose call that was, and which task if it was one. */
+  /** When it last occurred, in Unix ms. `caller` and `task` are those of that call. */
   last: number;
   caller: string;
   task: string | null;
@@ -66,7 +67,7 @@ export interface CountedError {
 export const DIMENSIONS = ["servlet", "tool", "caller"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** Sums of some runs. */
+/** Totals of a set of runs. */
 export interface Sums {
   runs: number;
   errors: number;
@@ -119,25 +120,25 @@ export function timeOf({ times, runs }: Sums, part: number): number | undefined 
   return 2 ** (BUCKETS / 2);
 }
 
-/** Sums of one name of a dimension. */
-interface Counted {
+/** The totals of one servlet, tool or caller. */
+interface NamedSums {
   by: Dimension;
   name: string;
   sums: Sums;
 }
 
-/** The runs of one tool, for metrics. */
+/** The totals of one tool, for metrics. */
 export interface ToolCounts {
   servlet: string;
   tool: string;
   sums: Sums;
-  /** How long its runs took together. */
+  /** Total duration of its runs. */
   ms: number;
-  /** The number of runs by their outcomes, which are few. */
+  /** The number of runs by outcome; there are few outcomes. */
   outcomes: Record<string, number>;
 }
 
-/** Tools that are counted by themselves in metrics. */
+/** Maximum number of tools with metrics of their own; the others share one entry. */
 export const METRIC_TOOLS = 1000;
 
 export function addTool(to: ToolCounts, more: ToolCounts): void {
@@ -150,16 +151,16 @@ export function addTool(to: ToolCounts, more: ToolCounts): void {
 /** The name under which names above the limit are counted together. */
 export const OTHERS = "(others)";
 
-/** How much an object stores for servlets that keep state. */
-export interface Stored {
+/** The size of the servlet state in one Durable Object. */
+export interface StoredSize {
   object: string;
   servlet: string;
-  /** Empty for what all callers share. */
+  /** Empty for state that all callers share. */
   caller: string;
   bytes: number;
 }
 
-/** Whether a call waits, for an answer, a time or room. */
+/** Whether a call is waiting: for an answer, for a point in time, or for memory. */
 export interface WaitStatus {
   /** The id of its task. */
   task: string;
@@ -167,41 +168,41 @@ export interface WaitStatus {
   servlet: string;
   tool: string;
   caller: string;
-  /** When its stored data is deleted, in Unix ms; 0 if it does not wait. */
+  /** When its stored data is deleted, in Unix ms; 0 if the call is not waiting. */
   until: number;
 }
 
-/** All that an isolate has counted. */
-export interface Taken {
+/** The increments that an isolate sends to the counters. */
+export interface CountsBatch {
   total: Sums;
-  named: Counted[];
+  named: NamedSums[];
   errors: CountedError[];
-  stored: Stored[];
+  stored: StoredSize[];
   waiting: WaitStatus[];
-  /** Requests that were refused; absent where an older version has counted. */
+  /** Refused requests; absent in a batch of an older version. */
   refused?: CountedRefusals[];
-  /** The last calls that have ended, in order of their ends. An isolate of an older version sends none. */
+  /** The last ended calls, in order of their ends; absent in a batch of an older version. */
   calls?: EndedCall[];
-  /** Runs by tool; absent where an older version has counted, and empty where metrics are not exported. */
+  /** Runs by tool; empty if metrics are not exported, and absent in a batch of an older version. */
   tools?: ToolCounts[];
 }
 
-/** Calls that an isolate passes on at a time: the newest. With the longest names and errors they are 1 MB. */
+/** Ended calls in one batch, the newest: 1 MB with the longest names and errors. */
 const PASSED_CALLS = 500;
 
-/** A caller with a longer name has no calls in the log: a part of a name may be another caller's. */
+/** Longest name of a caller whose calls are logged. A longer name cannot be cut: its beginning may be another caller's name. */
 const CALLER_CHARACTERS = 1000;
 
 /**
- * The counters of one isolate, until they are taken. `most` is how many names each dimension may have; with `hasMetrics`, runs
- * are counted for metrics, too.
+ * The counters of one isolate since the last batch. `most` is the maximum number of names in each dimension. With
+ * `hasMetrics`, runs are also counted by tool for metrics.
  */
 export class Counts {
   readonly #most: number;
   #total = noSums();
   #named = newNames();
   #errors = new Map<string, CountedError>();
-  #stored = new Map<string, Stored>();
+  #stored = new Map<string, StoredSize>();
   #waiting = new Map<string, WaitStatus>();
   #refused = new Map<string, number>();
   #calls: EndedCall[] = [];
@@ -226,7 +227,7 @@ export class Counts {
     this.#addError({ ...error, count: 1, last: Date.now() });
   }
 
-  /** Adds what other counters have counted. */
+  /** Adds the batch of another isolate. */
   addAll({
     total,
     named,
@@ -236,7 +237,7 @@ export class Counts {
     refused = [],
     calls = [],
     tools = [],
-  }: Taken): void {
+  }: CountsBatch): void {
     this.addRefused(refused);
     for (const one of tools) addTool(this.#toolOf(one), one);
     addSums(this.#total, total);
@@ -252,7 +253,7 @@ export class Counts {
     this.#calls.push(call);
   }
 
-  /** The names are the server's own, and few. */
+  /** The number of names is not limited here: they come from the server, and there are few. */
   addRefused(refused: readonly CountedRefusals[]): void {
     for (const { name, count } of refused)
       this.#refused.set(name, (this.#refused.get(name) ?? 0) + count);
@@ -266,8 +267,8 @@ export class Counts {
     this.#errors.set(key, { ...error, count: count + error.count });
   }
 
-  /** Objects above the limit are counted when they next store something. */
-  setStored(stored: Stored): void {
+  /** Ignores an object above the limit: it is counted when it next stores something. */
+  setStored(stored: StoredSize): void {
     if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
       this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
   }
@@ -277,8 +278,8 @@ export class Counts {
       this.#waiting.set(waiting.task, { ...waiting, ...briefly(waiting) });
   }
 
-  /** All that was counted since the last time; undefined if that is nothing. */
-  take(): Taken | undefined {
+  /** Returns the counts since the last batch, and resets them; undefined if there are none. */
+  take(): CountsBatch | undefined {
     const total = this.#total;
     const stored = [...this.#stored.values()];
     this.#stored = new Map();
@@ -289,7 +290,7 @@ export class Counts {
     const others = [stored, waiting, refused];
     if (total.runs === 0 && others.every(({ length }) => length === 0)) return undefined;
     const named = DIMENSIONS.flatMap((by) =>
-      [...this.#named[by]].map(([name, sums]): Counted => ({ by, name, sums })),
+      [...this.#named[by]].map(([name, sums]): NamedSums => ({ by, name, sums })),
     );
     this.#total = noSums();
     this.#named = newNames();
@@ -330,7 +331,7 @@ export class Counts {
   }
 }
 
-/** Names come from servlets and issuers, and may be of any length. */
+/** A name cut to its maximum length: servlets and issuers may send names of any length. */
 export const usageName = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({

@@ -1,21 +1,28 @@
-/** The metrics of a server: cumulative counters, which the object of its statistics sends to a collector by OTLP. */
+/** Metrics of the server: cumulative counters that the Durable Object `Usage` exports to a collector by OTLP. */
 import { limits } from "../core/limits.ts";
 import { runsOf } from "../settings/env.ts";
 import { COLLECTOR } from "../settings/own-names.ts";
 import { firstRow } from "../storage/tables.ts";
-import { BUCKETS, addTool, METRIC_TOOLS, OTHERS, type Taken, type ToolCounts } from "./counts.ts";
+import {
+  BUCKETS,
+  addTool,
+  METRIC_TOOLS,
+  OTHERS,
+  type CountsBatch,
+  type ToolCounts,
+} from "./counts.ts";
 import { isOtelSet, metricSettings, type MetricSettings } from "./otel-settings.ts";
 import { attribute, nanoseconds, resourceAttributes, SCOPE } from "./otlp-values.ts";
 
-/** Where metrics are sent, and by whom. */
+/** The collector's URL, and the fetcher that reaches it. */
 interface MetricsTarget extends MetricSettings {
   endpoint: string;
   collector: Pick<Fetcher, "fetch">;
 }
 
 /**
- * Where this server sends its metrics; undefined if it sends none. A self-hosted server sends them by the binding that
- * `start` makes, `npm run dev` sends none. Throws an `Error` for a variable that is not valid.
+ * The target of this server's metrics; undefined if it exports none. A self-hosted server exports through the binding that
+ * `npm start` adds; `npm run dev` exports none. Throws an `Error` for an invalid variable.
  */
 export function metricsFrom(env: object): MetricsTarget | undefined {
   if (!isOtelSet(env)) return undefined;
@@ -27,13 +34,13 @@ export function metricsFrom(env: object): MetricsTarget | undefined {
     : { ...settings, endpoint, collector };
 }
 
-/** On Cloudflare a Worker reaches a collector itself. */
+/** On Cloudflare, the Worker connects to the collector directly. */
 const PLATFORM: MetricsTarget["collector"] = { fetch: (...request) => fetch(...request) };
 
-/** Counters that have not changed for so long are deleted: their tools are probably gone. */
+/** Age at which an unchanged counter is deleted: its tool was probably removed. */
 const KEPT_MS = 30 * 86_400_000;
 
-/** The rows of tools, and those of refused requests, which have the refusal's name instead. `since` and `changed` in Unix ms. */
+/** Counters of tools, and of refused requests by `CountedRefusals.name`. `since` and `changed` are Unix ms. */
 const TABLE = `
 CREATE TABLE IF NOT EXISTS metric_tools (servlet TEXT NOT NULL, tool TEXT NOT NULL, since INTEGER NOT NULL,
   changed INTEGER NOT NULL, counts TEXT NOT NULL, PRIMARY KEY (servlet, tool)) WITHOUT ROWID;
@@ -41,17 +48,17 @@ CREATE TABLE IF NOT EXISTS metric_refusals (name TEXT PRIMARY KEY, since INTEGER
 
 type ToolRow = Record<"servlet" | "tool" | "counts", string> & Record<"since" | "changed", number>;
 
-/** What is measured when metrics are sent, by servlet. */
-interface Measured {
+/** Gauges by servlet, read when metrics are exported: stored bytes and waiting calls. */
+interface Gauges {
   bytes: ReadonlyMap<string, number>;
   waiting: ReadonlyMap<string, number>;
 }
 
-/** The counters in the tables of an object. They last as long as it, so that an export that was lost loses nothing. */
+/** The counters in the tables of a Durable Object. They are cumulative and stored, so a lost export loses no counts. */
 export class Metrics {
   readonly #sql: SqlStorage;
   readonly #target: MetricsTarget;
-  /** The last failure that was logged; undefined after an export that has succeeded. */
+  /** The last failure that was logged; undefined after a successful export. */
   #warned: string | undefined;
 
   constructor(sql: SqlStorage, target: MetricsTarget) {
@@ -64,14 +71,16 @@ export class Metrics {
     return this.#target.intervalMs;
   }
 
-  /** Adds what an isolate has counted. `now` in Unix ms. */
-  add({ tools = [], refused = [] }: Pick<Taken, "tools" | "refused">, now: number): void {
+  /** Adds the counts of an isolate. `now` is Unix ms. */
+  add({ tools = [], refused = [] }: Pick<CountsBatch, "tools" | "refused">, now: number): void {
     this.#sql.exec("DELETE FROM metric_tools WHERE changed < ?", now - KEPT_MS);
     for (const counts of tools) this.#addTool(counts, now);
     for (const { name, count } of refused)
       this.#sql.exec(
         "INSERT INTO metric_refusals VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
-        ...[name, now, count],
+        name,
+        now,
+        count,
       );
   }
 
@@ -80,7 +89,8 @@ export class Metrics {
     const known = firstRow(
       this.#sql.exec<ToolRow>(
         "SELECT * FROM metric_tools WHERE servlet = ? AND tool = ?",
-        ...[servlet, tool],
+        servlet,
+        tool,
       ),
     );
     if (known === undefined && servlet !== OTHERS) {
@@ -97,15 +107,15 @@ export class Metrics {
     this.#sql.exec("INSERT OR REPLACE INTO metric_tools VALUES (?, ?, ?, ?, ?)", ...row);
   }
 
-  /** Sends all metrics. Never throws: the next export has what this one lost. */
-  async send(now: number, measured: Measured): Promise<void> {
+  /** Exports all metrics. Never throws: counters are cumulative, so the next export includes a failed one. */
+  async send(now: number, gauges: Gauges): Promise<void> {
     const { endpoint, headers, collector } = this.#target;
     let failure: string | undefined;
     try {
       const response = await collector.fetch(endpoint, {
         method: "POST",
         headers: [...headers, ["content-type", "application/json"]],
-        body: JSON.stringify(this.#message(now, measured)),
+        body: JSON.stringify(this.#message(now, gauges)),
         redirect: "manual",
         signal: AbortSignal.timeout(limits.exportMs),
       });
@@ -113,7 +123,7 @@ export class Metrics {
       if (!response.ok)
         failure = `The collector of metrics answered with status ${response.status}.`;
     } catch (error) {
-      // Only the error's name: its message may have the URL, which may contain a key.
+      // Log only the error's name: its message may include the URL, which may contain a key.
       failure = `The collector of metrics cannot be reached (${error instanceof Error ? error.name : "unknown"}).`;
     }
     if (failure !== undefined && failure !== this.#warned)
@@ -123,8 +133,8 @@ export class Metrics {
     this.#warned = failure;
   }
 
-  /** https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto */
-  #message(now: number, { bytes, waiting }: Measured) {
+  /** The export request: https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto */
+  #message(now: number, { bytes, waiting }: Gauges) {
     const rows = this.#sql.exec<ToolRow>("SELECT * FROM metric_tools").toArray();
     const tools = rows.map(({ servlet, tool, since, counts }) => ({
       since,
@@ -139,9 +149,9 @@ export class Metrics {
       ...(since !== undefined && { startTimeUnixNano: nanoseconds(Math.min(since, now)) }),
       timeUnixNano: nanoseconds(now),
     });
-    const measuredBy = (all: ReadonlyMap<string, number>) => ({
+    const gaugeOf = (values: ReadonlyMap<string, number>) => ({
       gauge: {
-        dataPoints: [...all].map(([servlet, value]) => ({
+        dataPoints: [...values].map(([servlet, value]) => ({
           ...point({ [SERVLET]: servlet }),
           asInt: String(value),
         })),
@@ -177,8 +187,8 @@ export class Metrics {
       },
       { name: "edge_servlets.fuel", unit: "1", sum: counter(fuel) },
       { name: "edge_servlets.refused_requests", unit: "{request}", sum: counter(refused) },
-      { name: "edge_servlets.waiting_calls", unit: "{call}", ...measuredBy(waiting) },
-      { name: "edge_servlets.stored_bytes", unit: "By", ...measuredBy(bytes) },
+      { name: "edge_servlets.waiting_calls", unit: "{call}", ...gaugeOf(waiting) },
+      { name: "edge_servlets.stored_bytes", unit: "By", ...gaugeOf(bytes) },
     ];
     const resource = { attributes: resourceAttributes(this.#target.resource) };
     return { resourceMetrics: [{ resource, scopeMetrics: [{ scope: SCOPE, metrics }] }] };
@@ -191,6 +201,7 @@ const OUTCOME = "edge_servlets.outcome";
 const FAULT = "edge_servlets.fault";
 const STATUS = "http.response.status_code";
 
+/** `AGGREGATION_TEMPORALITY_CUMULATIVE` of OTLP. */
 const CUMULATIVE = 2;
 
 const counter = (dataPoints: readonly object[]) => ({
@@ -199,13 +210,13 @@ const counter = (dataPoints: readonly object[]) => ({
   dataPoints,
 });
 
-/** How many buckets of `Sums.times` one of a histogram has: four doublings of time. */
+/** Buckets of `Sums.times` in one bucket of a histogram: two doublings of time, a factor of four. */
 const JOINED = 4;
 
 /** The upper bounds of a histogram's buckets, in seconds: 1 ms, 4 ms, … 262 s. */
 const BOUNDS = Array.from({ length: BUCKETS / JOINED }, (_, nth) => 4 ** nth / 1000);
 
-/** The counts of the histogram's buckets, which are one more than the bounds. */
+/** The counts of a histogram's buckets: one for each bound, and one above the last bound. */
 function bucketCounts(times: readonly number[]): number[] {
   const [first = 0, ...others] = times;
   const joined = BOUNDS.map((_bound, nth) =>

@@ -10,7 +10,7 @@ const SAMPLERS = [
   "parentbased_traceidratio",
 ] as const;
 
-/** `a=1,b=2`, with percent-encoded values. Throws a `URIError`. */
+/** Parses `a=1,b=2`, with percent-encoded values. Throws a `URIError`. */
 function pairsIn(text: string): [string, string][] {
   return text
     .split(",")
@@ -22,12 +22,12 @@ function pairsIn(text: string): [string, string][] {
     });
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+/** A header's name and value: https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
 const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 
 /**
- * Where a server sends its metrics, and a self-hosted one its traces, in OpenTelemetry's standard variables:
+ * OpenTelemetry's standard variables, for metrics and, on a self-hosted server, for traces:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
  */
 const schema = once(() => {
@@ -44,7 +44,7 @@ const schema = once(() => {
       try {
         return pairsIn(text);
       } catch {
-        // Without the value: headers are secrets.
+        // The message omits the value, because headers may contain secrets.
         const message = "must be a list such as name=value,name=value, with percent-encoded values";
         context.issues.push({ code: "custom", message, input: undefined });
         return z.NEVER;
@@ -52,7 +52,7 @@ const schema = once(() => {
     }),
   );
 
-  /** Pairs that can be sent as headers: one that cannot would fail each time that something is sent. */
+  /** Pairs that are valid as headers: an invalid pair would make each export fail. */
   const headers = pairs.check(
     z.refine((list) => list.every(([name, value]) => NAME.test(name) && VALUE.test(value)), {
       error: "must be names and values of HTTP headers",
@@ -81,29 +81,29 @@ const schema = once(() => {
 
 export const otelSettingNames = (): readonly string[] => Object.keys(schema().shape);
 
-/** Where one kind of data is sent. */
+/** The destination of traces or metrics. */
 interface Destination {
-  /** The URL to which it is sent by OTLP over HTTP, in JSON; undefined if it is not sent. */
+  /** The URL of the collector, for OTLP over HTTP as JSON; undefined if nothing is exported. */
   endpoint: string | undefined;
   headers: [string, string][];
   /** Attributes of the server itself. */
   resource: [string, string][];
 }
 
-/** How traces are exported. */
+/** Settings of the export of traces. */
 export interface TraceSettings extends Destination {
   sampler: (typeof SAMPLERS)[number];
   /** The share of traces that `traceidratio` samples, from 0 to 1. */
   ratio: number;
 }
 
-/** How metrics are exported. */
+/** Settings of the export of metrics. */
 export interface MetricSettings extends Destination {
   /** The time between two exports. */
   intervalMs: number;
 }
 
-/** Reads the `OTEL_…` variables for traces. Throws an `Error` that names the one that is not valid. */
+/** Reads the `OTEL_…` variables for traces. Throws an `Error` that names an invalid variable. */
 export function traceSettings(env: object): TraceSettings {
   const data = variablesIn(env);
   return {
@@ -113,7 +113,7 @@ export function traceSettings(env: object): TraceSettings {
   };
 }
 
-/** Reads the `OTEL_…` variables for metrics. Throws an `Error` that names the one that is not valid. */
+/** Reads the `OTEL_…` variables for metrics. Throws an `Error` that names an invalid variable. */
 export function metricSettings(env: object): MetricSettings {
   const data = variablesIn(env);
   const { endpoint, ...others } = destinationOf(data, env, "METRICS");
@@ -126,7 +126,7 @@ export function metricSettings(env: object): MetricSettings {
 
 type Variables = z.infer<ReturnType<typeof schema>>;
 
-/** True if any variable of OpenTelemetry is set. */
+/** True if any `OTEL_…` variable exists. */
 export const isOtelSet = (env: object): boolean =>
   Object.keys(env).some((name) => name.startsWith("OTEL_"));
 
@@ -149,7 +149,7 @@ function destinationOf(data: Variables, env: object, kind: "TRACES" | "METRICS")
   const { SERVER_NAME: own = "", SERVER_VERSION: version = "" } = env as Record<string, string>;
   const all = [...data.OTEL_EXPORTER_OTLP_HEADERS, ...data[`OTEL_EXPORTER_OTLP_${kind}_HEADERS`]];
   const sent = new Map(all.map(([header, value]) => [header.toLowerCase(), value]));
-  // The exporter says itself in what form it sends.
+  // The exporter sets the content type itself.
   sent.delete("content-type");
   return {
     endpoint: data.OTEL_SDK_DISABLED.toLowerCase() === "true" ? undefined : endpoint,
@@ -162,11 +162,11 @@ function destinationOf(data: Variables, env: object, kind: "TRACES" | "METRICS")
   };
 }
 
-/** Those that have a value. */
+/** The attributes whose value is not empty. */
 const attributesOf = (all: Record<string, string>): [string, string][] =>
   Object.entries(all).filter(([, value]) => value !== "");
 
-/** Whether a trace that begins here is exported. The answer depends only on its id, so that all agree. */
+/** True if a trace that begins here is exported. Depends only on the trace's id, so that all spans of a trace agree. */
 export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string): boolean {
   if (sampler.endsWith("always_on")) return true;
   if (sampler.endsWith("always_off")) return false;
@@ -174,7 +174,7 @@ export function sampledAnew({ sampler, ratio }: TraceSettings, traceId: string):
   return Number.parseInt(traceId.slice(-14, -1), 16) / 2 ** 52 < ratio;
 }
 
-/** Whether a caller's trace is exported, given the caller's own decision. */
+/** True if a trace that a caller began is exported, given the caller's own sampling decision. */
 export const sampledAfter = (
   settings: TraceSettings,
   parent: { traceId: string; isSampled: boolean },

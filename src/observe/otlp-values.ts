@@ -19,12 +19,12 @@ export function attribute(key: string, value: TailStream.Attribute["value"]): Ot
   return { key, value: { stringValue: String(value) } };
 }
 
-/** A Unix time in ms, in nanoseconds. */
+/** Converts a Unix time in ms to nanoseconds, as OTLP's JSON has them. */
 export const nanoseconds = (ms: number) => `${BigInt(Math.round(ms)) * 1_000_000n}`;
 
 export const SCOPE = { name: "edge-servlets", version: VERSION };
 
-/** Attributes of a server for which the variables name no others. */
+/** Default attributes of a server. */
 const DEFAULT_RESOURCE: [string, string][] = [
   ["service.name", SCOPE.name],
   ["service.version", VERSION],

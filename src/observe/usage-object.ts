@@ -17,14 +17,14 @@ import {
   type CountedError,
   type Dimension,
   type Sums,
-  type Taken,
+  type CountsBatch,
   type WaitStatus,
 } from "./counts.ts";
 
-/** Objects of servlet state whose sizes are known to operators: the largest, 2 MB of rows. */
+/** Objects of servlet state whose sizes are stored: the largest ones, 2 MB of rows. */
 const USAGE_OBJECTS = 10_000;
 
-/** Acts of operators are kept for so long, so many of at most so many characters: 600 KB of rows. */
+/** Limits of the audit log: age, number of entries, and characters of an entry. 600 KB of rows. */
 const ACTS_MS = 90 * 86_400_000;
 const ACTS = 1000;
 const ACT_CHARACTERS = 300;
@@ -37,7 +37,7 @@ export const SPANS = {
 } as const;
 export type UsageSpan = keyof typeof SPANS;
 
-/** Something that an operator has done. */
+/** An entry of the audit log: an operator's action. */
 export interface Act {
   /** When, in Unix ms. */
   at: number;
@@ -60,11 +60,11 @@ export interface Report {
   bytes: number;
   /** Calls that wait now. */
   waiting: number;
-  /** Requests that were refused, the most first. */
+  /** Refused requests, the most frequent kind first. */
   refused: CountedRefusals[];
 }
 
-/** Stands in the place of a dimension for requests that were refused, which are no runs. */
+/** The value of the dimension column for refused requests, which are not runs. */
 const REFUSED = "refused";
 
 interface Row extends Record<string, SqlStorageValue> {
@@ -90,15 +90,15 @@ export interface UsageEnv {
 }
 
 /**
- * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, without those older
- * than a span; the last errors and calls; and what operators did.
+ * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, each kept for the span
+ * that shows it; the last errors and calls; and the audit log.
  */
 export class Usage extends DurableObject<UsageEnv> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
   readonly #calls: CallLog;
-  /** Absent where metrics are not exported, and in copies. */
+  /** Absent in copies, and if metrics are not exported. */
   readonly #metrics: Metrics | undefined;
   readonly #alarm = new Alarm(this.ctx.storage);
 
@@ -118,7 +118,7 @@ export class Usage extends DurableObject<UsageEnv> {
     this.#calls = new CallLog(this.#sql, sealer);
   }
 
-  async add(taken: Taken): Promise<void> {
+  async add(taken: CountsBatch): Promise<void> {
     if (this.#counting !== undefined) return this.#counting.taken(taken);
     const { total, named, errors, stored, waiting, refused = [], calls = [] } = taken;
     const writeCalls = await this.#calls.prepare(calls);
@@ -158,7 +158,7 @@ export class Usage extends DurableObject<UsageEnv> {
       await this.#alarm.set(now + this.#metrics.intervalMs);
   }
 
-  /** Sends metrics, from the first count on at each interval: a gap would look like a server that is down. */
+  /** Exports metrics at each interval after the first count, even without changes: a gap would look like an outage. */
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
       if (this.#metrics === undefined) return;
@@ -194,12 +194,12 @@ export class Usage extends DurableObject<UsageEnv> {
       .toArray();
   }
 
-  /** The last calls that match, and the values by which those of all callers, or of the query's, can be filtered. */
+  /** The calls that match the query, and the filterable values of the calls of all callers or of one. */
   async calls(query: CallQuery, caller?: string): Promise<CallPage & { names: CallNames }> {
     return { ...(await this.#calls.list(query)), names: this.#calls.names(caller) };
   }
 
-  /** How many calls wait now of this servlet, tool or caller. */
+  /** The number of calls that are waiting now, of this servlet, tool or caller. */
   async waitingOf(by: Dimension, name: string): Promise<number> {
     return this.#sql
       .exec<{ count: number }>(
@@ -209,7 +209,7 @@ export class Usage extends DurableObject<UsageEnv> {
       .one().count;
   }
 
-  /** How much servlets store for this caller, the most first: of the largest objects, as of some seconds ago. */
+  /** The sizes of servlet state for this caller, the largest first; some seconds old, and of the largest objects only. */
   async storedFor(caller: string): Promise<{ servlet: string; bytes: number }[]> {
     return this.#sql
       .exec<{ servlet: string; bytes: number }>(
@@ -219,10 +219,10 @@ export class Usage extends DurableObject<UsageEnv> {
       .toArray();
   }
 
-  /** Deletes what is counted by this caller's name; the totals stay. */
+  /** Deletes the counters and calls of this caller; the totals stay. */
   async forget(caller: string): Promise<void> {
     const name = usageName(caller);
-    // Isolates still have some to send.
+    // Isolates may still send counts of this caller.
     const until = Date.now() + 4 * limits.usageMs;
     this.#sql.exec("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", name, until);
     this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", name);
@@ -231,7 +231,7 @@ export class Usage extends DurableObject<UsageEnv> {
     this.#calls.forget(caller);
   }
 
-  /** True for a name that was not forgotten just now. */
+  /** False for a caller who was forgotten a short time ago. */
   #known(): (name: string) => boolean {
     this.#sql.exec("DELETE FROM forgotten WHERE until < ?", Date.now());
     const rows = this.#sql.exec<{ name: string }>("SELECT name FROM forgotten").toArray();
@@ -239,7 +239,7 @@ export class Usage extends DurableObject<UsageEnv> {
     return (name) => !forgotten.has(name);
   }
 
-  /** Notes what an operator has done. */
+  /** Adds an entry to the audit log. */
   async acted({ by, how, what }: Omit<Act, "at">): Promise<void> {
     const now = Date.now();
     const [name, sentence] = [by, what].map((text) => beginningOf(printable(text), ACT_CHARACTERS));
@@ -248,7 +248,7 @@ export class Usage extends DurableObject<UsageEnv> {
     this.#sql.exec("DELETE FROM acts WHERE at < ?", now - ACTS_MS);
   }
 
-  /** The acts of operators, the newest first. */
+  /** The audit log, the newest entry first. */
   async acts(): Promise<Act[]> {
     return this.#sql
       .exec<Act & Record<string, SqlStorageValue>>("SELECT * FROM acts ORDER BY rowid DESC")

@@ -2,10 +2,10 @@ import { report } from "../core/errors.ts";
 import { nearestCopy } from "../storage/copies.ts";
 import type { Act, UsageEnv } from "./usage-object.ts";
 
-/** The one object with the counters of a server; undefined where the binding USAGE is missing. */
+/** Returns the Durable Object with the server's counters; undefined if the binding USAGE is missing. */
 export const usageOf = ({ USAGE }: UsageEnv) => USAGE && (() => USAGE.getByName(COUNTERS));
 
-/** Notes what operators do; does nothing where the binding USAGE is missing. What was done stays done where it cannot be noted. */
+/** Records an operator's action in the audit log, if the binding USAGE exists. Never throws: the action has already been performed. */
 export function actsIn(
   env: UsageEnv,
 ): (by: string, how: Act["how"], what: string) => Promise<void> {
@@ -19,7 +19,7 @@ export function actsIn(
   };
 }
 
-/** The copy of it that this isolate sends its counters to. */
+/** The copy of the `Usage` object to which this isolate sends its counts. */
 export const nearestUsage = (env: UsageEnv) => env.USAGE && nearestCopy(env.USAGE, COUNTERS, env);
 
 const COUNTERS = "usage";

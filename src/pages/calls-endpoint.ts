@@ -1,4 +1,4 @@
-/** `/console/calls`: the last calls, for operators of all callers, for others their own. */
+/** The endpoint `/console/calls`: operators see the calls of all callers, others only their own. */
 import { html } from "hono/html";
 import { report } from "../core/errors.ts";
 import { ANONYMOUS, type CallerQuota } from "../core/model.ts";
@@ -13,7 +13,7 @@ interface CallsParts extends Pick<Server, "usage" | "serving"> {
   site: ConsoleSite;
 }
 
-/** Answers with the page. A visitor who has not signed in is led to the sign-in. */
+/** Returns the page. Redirects a visitor who has not signed in to the sign-in. */
 export async function callsEndpoint(
   raw: Request,
   { visitor, quota, site, usage, serving }: CallsParts,
@@ -44,7 +44,7 @@ export async function callsEndpoint(
 }
 
 const unknown = noCallsPage(
-  "This server cannot tell your calls from those of others",
+  "This server cannot tell your calls from those of other callers",
   html`It requires no authentication. On its own machine, <code>npm run dev</code> lists the calls
     of all callers.`,
 );

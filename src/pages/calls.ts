@@ -1,4 +1,4 @@
-/** The page of the last calls: who called what, how it ended, how long it took, and why it failed. */
+/** The page Calls: the last calls with caller, outcome, duration and error. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import type { CallNames, CallPage, CallQuery } from "../observe/call-log.ts";
@@ -13,9 +13,9 @@ import { PAGES } from "./paths.ts";
 import { durationOf } from "./times.ts";
 import { count } from "./units.ts";
 
-/** The fields of the filter, by their names in the address; empty for all values. */
+/** The filter of the page, by the names of its query parameters. An empty value matches every call. */
 export type CallFilter = Record<(typeof FIELDS)[number], string>;
-const FIELDS = ["over", "caller", "servlet", "tool", "outcome", "ms", "told"] as const;
+const FIELDS = ["over", "caller", "servlet", "tool", "outcome", "ms", "error"] as const;
 
 const TIMES: Record<string, string> = {
   "": "Any time",
@@ -26,14 +26,14 @@ const TIMES: Record<string, string> = {
 const DURATIONS = [100, 1000, 10_000, 60_000];
 const FIELD_CHARACTERS = 1000;
 
-/** The outcome that stands for all failures. */
+/** The value of the filter `outcome` that stands for all failures. */
 const FAILED = "failed";
 
-/** The address of the page with these fields. */
+/** The URL of the page with this filter. */
 export const callsPath = (fields: Partial<CallFilter>): string =>
   `${PAGES.Calls}?${new URLSearchParams(fields).toString()}`;
 
-/** The filter in an address. */
+/** Parses the filter, and the position `before` of the page, from a URL. */
 export function callFilterIn(url: string): CallFilter & { before: string } {
   const { searchParams } = new URL(url);
   const field = (name: string) => beginningOf(searchParams.get(name) ?? "", FIELD_CHARACTERS);
@@ -41,13 +41,13 @@ export function callFilterIn(url: string): CallFilter & { before: string } {
   return { ...(Object.fromEntries(fields) as CallFilter), before: field("before") };
 }
 
-/** The calls that a filter asks for; of one caller, whatever it says of callers. */
+/** The query for this filter. With `own`, it covers the calls of that caller only, whatever the filter says. */
 export function callQuery(
   filter: CallFilter & { before: string },
   own: string | undefined,
   now: number,
 ): CallQuery {
-  const { over, caller, servlet, tool, outcome, ms, told, before } = filter;
+  const { over, caller, servlet, tool, outcome, ms, error, before } = filter;
   const span = Object.hasOwn(SPANS, over) ? SPANS[over as UsageSpan] : undefined;
   return {
     since: span && now - span.ms,
@@ -57,7 +57,7 @@ export function callQuery(
     hasFailed: outcome === FAILED,
     outcomes: outcome === "" || outcome === FAILED ? undefined : outcome.split(" "),
     ms: Number(ms) > 0 ? Number(ms) : undefined,
-    told: told || undefined,
+    error: error || undefined,
     before: /^\d+\.\d+$/.test(before) ? before : undefined,
   };
 }
@@ -67,7 +67,7 @@ interface ShownCalls extends CallPage {
   names: CallNames;
   /** True if the calls of all callers are shown. */
   isForAll: boolean;
-  /** The ids of the tasks whose pages the visitor may open. */
+  /** Ids of tasks whose pages the visitor may open. */
   open: ReadonlySet<string>;
 }
 
@@ -79,7 +79,7 @@ export function callsPage(all: ShownCalls): Markup {
   return html`<h1>Calls</h1>
     <p class="lead">
       ${isForAll ? "The last calls of all callers." : "Your last calls."} A call is listed a few
-      seconds after it has ended; see <a href="${PAGES.Live}">Live</a> for those that wait.
+      seconds after it ends. <a href="${PAGES.Live}">Live</a> lists the calls that are waiting.
     </p>
     ${filterForm(all)}
     ${
@@ -110,16 +110,16 @@ export function callsPage(all: ShownCalls): Markup {
       ${next !== undefined && html`<a class="button" href="${callsPath({ ...fields })}&before=${next}">Older calls</a>`}
     </p>
     <p class="dim small">
-      Neither arguments nor results are kept, only the beginning of the error that the caller was
-      told. Calls are kept for 30 days, ${count(limits.loggedCalls)} of them at most; then the
-      oldest calls of the callers with the most calls are deleted. Of a burst, each isolate keeps
-      the newest 500 calls in ten seconds. <q>Forget me</q> on the page Account deletes a caller’s
-      calls.
+      The list stores neither arguments nor results, only the beginning of the error message that
+      the caller got. It keeps calls for 30 days, and at most ${count(limits.loggedCalls)} of them.
+      At that limit, it deletes the oldest calls of the callers with the most calls. In a burst,
+      each isolate keeps its newest 500 calls in ten seconds. <q>Forget me</q> on the page Account
+      deletes a caller’s calls.
     </p>`;
 }
 
 function rowOf(call: EndedCall, { isForAll, open }: ShownCalls) {
-  const { servlet, tool, caller, outcome, at, ms, task, told } = call;
+  const { servlet, tool, caller, outcome, at, ms, task, error } = call;
   const isOpen = task !== null && open.has(task);
   return [
     html`<span class="called"
@@ -130,7 +130,7 @@ function rowOf(call: EndedCall, { isForAll, open }: ShownCalls) {
     ...(isForAll ? [html`<span>${shown(caller)}</span>`] : []),
     html`<span
       >${outcome === SUCCEEDED ? badge("Succeeded", "good") : badge(failureOf(outcome).what, "wrong")}
-      ${told !== "" && html`<span class="told">${shown(told)}</span>`}</span
+      ${error !== "" && html`<span class="called-error">${shown(error)}</span>`}</span
     >`,
     durationOf(ms),
   ];
@@ -155,7 +155,7 @@ function filterForm({ filter, names, isForAll }: ShownCalls): Markup {
     ["", all],
     ...some.map((one): [string, string] => [one, one]),
   ];
-  // Several outcomes have the same words.
+  // One description may stand for several outcomes.
   const failures = Map.groupBy(
     names.outcome.filter((one) => one !== SUCCEEDED),
     (one) => failureOf(one).what,
@@ -178,22 +178,22 @@ function filterForm({ filter, names, isForAll }: ShownCalls): Markup {
     <label
       ><span class="dim small">Error</span>
       <input
-        name="told"
+        name="error"
         type="search"
         maxlength="200"
-        value="${filter.told}"
-        placeholder="Words of the error"
+        value="${filter.error}"
+        placeholder="Text in the error"
     /></label>
     <button>Filter</button>
   </form>`;
 }
 
-/** Stands where the calls would be for a visitor whom the server does not know, or where nothing is counted. */
+/** The page without a list, for a visitor who is not identified, or if calls are not recorded. */
 export const noCallsPage = (title: string, body: Markup): Markup =>
   html`<h1>Calls</h1>
     ${emptyState(title, body)}`;
 
 export const callsStyle = `
   .calls-filter { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .5rem .75rem; align-items: end; margin: 1rem 0; } .calls-filter :is(select, input) { width: 100%; margin: 0; font-weight: 400; } .called { display: block; min-width: 9rem; }
-  .of, .told { display: block; font-weight: 400; } .told { overflow-wrap: anywhere; margin-top: .25rem; }
+  .of, .called-error { display: block; font-weight: 400; } .called-error { overflow-wrap: anywhere; margin-top: .25rem; }
 `;

@@ -316,13 +316,13 @@ export class Registry {
     return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
   }
 
-  /** Logs and counts a call whose arguments do not fit the tool's schema; `told` is the error that its caller gets. */
+  /** Logs and counts a call whose arguments do not match the tool's schema; `error` is the message that its caller gets. */
   tellMisfit(
     { servlet }: ToolEntry,
     call: Parameters<typeof tellMisfit>[1]["call"],
-    told: string,
+    error: string,
   ): void {
-    tellMisfit(servlet.name, { call, told, deployment: this.#deployment });
+    tellMisfit(servlet.name, { call, error, deployment: this.#deployment });
   }
 
   /** A tool of any version, with checked arguments, of which `pinned` are not its caller's. */

@@ -62,8 +62,8 @@ export function tellEnded(watched: Watched, ending: Ending, result: unknown): vo
   const verdict = verdictOf(ending, isError);
   // A servlet that returned a question is called again with its answer.
   const isOver = !(result instanceof Suspended);
-  const told = isError ? textsIn(result).join(" ") : "";
-  tell(watched, ending, { ...verdict, ...(isOver && { told }) });
+  const error = isError ? textsIn(result).join(" ") : "";
+  tell(watched, ending, { ...verdict, ...(isOver && { error }) });
   // It has only logged what reads like that.
   if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
     watched.deployment.log(watched.servlet, "error", ending.failure);
@@ -76,23 +76,23 @@ export function tellFailed(watched: Watched, ending: Ending | undefined, error: 
   const verdict = isOwn ? verdictOf(ending, true) : faultVerdict(fault);
   // A task without room runs again.
   const isOver = watched.call.taskId === undefined || !isShortage(fault);
-  tell(watched, ending, { ...verdict, ...(isOver && { told: fault.message }) });
+  tell(watched, ending, { ...verdict, ...(isOver && { error: fault.message }) });
 }
 
-/** Writes the line of a call whose arguments do not fit the schema of its tool, so that its servlet does not run, and counts it. */
+/** Logs and counts a call that was rejected before its servlet ran: its arguments do not match the tool's input schema. */
 export const tellMisfit = (
   servlet: string,
-  { call, told, deployment }: Pick<Watched, "call" | "deployment"> & { told: string },
+  { call, error, deployment }: Pick<Watched, "call" | "deployment"> & { error: string },
 ): void =>
   tell({ servlet, export: "", given: 0, began: Date.now(), call, deployment }, undefined, {
     outcome: "invalid_arguments",
     message: "The arguments do not fit the input schema of the tool.",
-    told,
+    error,
   });
 
 type Verdict = Pick<RunLine, "outcome" | "message"> & {
-  /** The error that the caller is told, empty for none; absent where the call has not ended with this run. */
-  told?: string;
+  /** The error message that the caller gets, empty for none; absent if the call continues after this run. */
+  error?: string;
 };
 
 function verdictOf(ending: Ending, isError: boolean): Verdict {
@@ -110,7 +110,7 @@ function faultVerdict({ code, message }: Fault): Verdict {
 }
 
 function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): void {
-  const { outcome, message, told } = verdict;
+  const { outcome, message, error } = verdict;
   const { servlet, export: run, given, began, call, deployment } = watched;
   const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;
   const { record, count } = deployment;
@@ -124,10 +124,10 @@ function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): v
     const counted: CountedRun = { servlet, tool, caller, outcome, ms, fuel };
     if (failure) counted.message = briefly(message ?? "");
     if (failure && taskId) counted.task = taskId;
-    if (subject !== undefined && outcome !== "waits" && told !== undefined) {
+    if (subject !== undefined && outcome !== "waits" && error !== undefined) {
       const at = Math.min(began, recorded?.head.time ?? began);
-      const ended = { at, ms: began + ms - at, task: taskId ?? null, told: "" };
-      if (failure) ended.told = beginningOf(printableLines(told), ERROR_EXCERPT);
+      const ended = { at, ms: began + ms - at, task: taskId ?? null, error: "" };
+      if (failure) ended.error = beginningOf(printableLines(error), ERROR_EXCERPT);
       counted.call = ended;
     }
     count(counted);

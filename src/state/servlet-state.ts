@@ -1,7 +1,7 @@
 import type { Bundle } from "../servlets/bundle.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Deployment } from "../servlets/deployment.ts";
-import type { Stored } from "../observe/counts.ts";
+import type { StoredSize } from "../observe/counts.ts";
 import type { QuotaEnv } from "../auth/quota.ts";
 import { isRecent } from "../core/recent.ts";
 import { settled, type Settled } from "../core/settled.ts";
@@ -41,7 +41,7 @@ interface StateServer {
   readonly serving: {
     readonly deployment: Deployment;
     readonly facets: Facets;
-    readonly counting: { stored(stored: Stored): void } | undefined;
+    readonly counting: { stored(stored: StoredSize): void } | undefined;
   };
 }
 

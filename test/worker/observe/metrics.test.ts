@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { countingIn } from "../../../src/observe/counting.ts";
-import { Counts, type CountedRun, type Taken } from "../../../src/observe/counts.ts";
+import { Counts, type CountedRun, type CountsBatch } from "../../../src/observe/counts.ts";
 import { Metrics, metricsFrom } from "../../../src/observe/metrics.ts";
 import { eventually } from "../waiting.ts";
 
@@ -18,7 +18,7 @@ const run = (given: Partial<CountedRun> = {}): CountedRun => ({
 });
 
 /** What an isolate sends that has counted these runs. */
-function taken(runs: readonly CountedRun[]): Taken {
+function taken(runs: readonly CountedRun[]): CountsBatch {
   const counts = new Counts(10, true);
   for (const one of runs) counts.add(one);
   return counts.take()!;
@@ -140,7 +140,7 @@ test("runs are counted by tool only where metrics are exported, and copies pass 
   const plain = new Counts(10);
   plain.add(run());
   expect(plain.take()!.tools).toEqual([]);
-  const add = vi.fn<(more: Taken) => Promise<void>>(async () => {});
+  const add = vi.fn<(more: CountsBatch) => Promise<void>>(async () => {});
   const copy = countingIn(() => ({ add }))!;
   copy.taken(taken([run()]));
   copy.taken(taken([run({ outcome: "waits" })]));

@@ -53,12 +53,12 @@ const pageWith = async (
 const taken = { total: noSums(), named: [], errors: [], stored: [], waiting: [] };
 const ended = (given: Partial<EndedCall> = {}): EndedCall => ({
   ...{ servlet: "hello", tool: "greet", caller: FLO, outcome: "returned" },
-  ...{ at: Date.now(), ms: 5, task: null, told: "" },
+  ...{ at: Date.now(), ms: 5, task: null, error: "" },
   ...given,
 });
 
 describe("the page", () => {
-  test("shows callers their own calls, and operators all, with what the caller was told", async () => {
+  test("shows callers their own calls, and operators all, with the error that the caller got", async () => {
     await call(ANN, "greet", { name: "Quokka" });
     await call(ANN, "greet", { name: 7 });
     await call(ANN, "broken");
@@ -89,9 +89,9 @@ describe("the page", () => {
       ended({ caller: CAT, tool: "quick", ms: 5 }),
       ended({ caller: CAT, tool: "slow", servlet: "other", ms: 20_000 }),
       ended({ caller: CAT, tool: "old", at: now - 2 * 86_400_000 }),
-      ended({ caller: CAT, tool: "wrong", outcome: "refused", told: "No city Kyōto: check it" }),
-      ended({ caller: CAT, tool: "fatal", outcome: "trapped", told: "It crashed" }),
-      ended({ caller: DAN, tool: "foreign", outcome: "refused", told: "No city" }),
+      ended({ caller: CAT, tool: "wrong", outcome: "refused", error: "No city Kyōto: check it" }),
+      ended({ caller: CAT, tool: "fatal", outcome: "trapped", error: "It crashed" }),
+      ended({ caller: DAN, tool: "foreign", outcome: "refused", error: "No city" }),
     ];
     await usageOf(env)!().add({ ...taken, calls });
     const tools = async (as: string, search: string) => {
@@ -105,10 +105,10 @@ describe("the page", () => {
     expect(await tools(CAT, "outcome=refused+servlet_error")).toEqual(["wrong"]);
     expect(await tools(CAT, "servlet=other")).toEqual(["slow"]);
     expect(await tools(CAT, "tool=quick")).toEqual(["quick"]);
-    expect(await tools(CAT, "told=CITY+KYŌTO")).toEqual(["wrong"]);
-    expect(await tools(CAT, `caller=${DAN}&told=city`)).toEqual(["wrong"]);
+    expect(await tools(CAT, "error=CITY+KYŌTO")).toEqual(["wrong"]);
+    expect(await tools(CAT, `caller=${DAN}&error=city`)).toEqual(["wrong"]);
     expect(await tools(BOSS, `caller=${DAN}`)).toEqual(["foreign"]);
-    expect(await tools(BOSS, "told=no+city&over=hour")).toEqual(["foreign", "wrong"]);
+    expect(await tools(BOSS, "error=no+city&over=hour")).toEqual(["foreign", "wrong"]);
     expect(await tools(CAT, "tool=none")).toEqual([]);
     const odd = `tool=${"%3Cb%3E".repeat(3000)}&over=constructor&ms=-1&before='&outcome=%27`;
     expect(await tools(CAT, odd)).toEqual([]);
@@ -237,10 +237,10 @@ describe("what is kept", () => {
     const name = "x".repeat(1_000_000);
     const run = { servlet: name, tool: name, outcome: "returned", ms: 1, fuel: 1 };
     for (let nth = 0; nth < 10_000; nth++) {
-      const one = { at: nth, ms: 1, task: null, told: "" };
+      const one = { at: nth, ms: 1, task: null, error: "" };
       counts.add({ ...run, caller: "ada", call: one });
     }
-    counts.add({ ...run, caller: name, call: { at: 0, ms: 1, task: null, told: "" } });
+    counts.add({ ...run, caller: name, call: { at: 0, ms: 1, task: null, error: "" } });
     const { calls = [] } = counts.take()!;
     expect(calls.length).toBe(500);
     expect(calls.at(-1)).toMatchObject({ at: 9999, caller: "ada" });

@@ -14,7 +14,7 @@ import {
   OTHERS,
   timeOf,
   type CountedRun,
-  type Taken,
+  type CountsBatch,
 } from "../../../src/observe/counts.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
@@ -65,7 +65,7 @@ describe("counters of an isolate", () => {
   test("are sent by a later call where the first was stopped, also after the clock was set back", async () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
-    const add = vi.fn<(taken: Taken) => Promise<void>>(async () => {});
+    const add = vi.fn<(taken: CountsBatch) => Promise<void>>(async () => {});
     const { count } = countingIn(() => ({ add }))!;
     vi.spyOn(scheduler, "wait").mockRejectedValueOnce(new Error("stopped on purpose"));
     vi.spyOn(Date, "now").mockReturnValueOnce(Date.now() + 86_400_000);
