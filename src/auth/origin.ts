@@ -65,7 +65,7 @@ export function arrivedAs(from: Request, made: Request): Request {
 
 /**
  * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
- * where a trusted proxy says that its client has sent it, else as it came, but for a dot at the end of its host. How it came is remembered for what depends on
+ * where a trusted proxy says that its client has sent it, else as it came, without a dot at the end of its host. How it came is remembered for what depends on
  * that. Throws `invalid_request`.
  */
 export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {

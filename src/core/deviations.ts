@@ -5,7 +5,7 @@
  * | function | clients | accepted | why it has one meaning |
  * | --- | --- | --- | --- |
  * | `checkWithoutNulls` | FastMCP (forms); mcp-use, CrewAI (arguments) | null for an optional member whose schema does not allow null | null is not a valid value, so the member is absent |
- * | `checkWithoutNulls` (arguments) | clients whose models write lists and objects as JSON text | the text, where its schema allows no text | a text is not a valid value, and this one stands for one |
+ * | `checkWithoutNulls` (arguments) | clients whose models write lists and objects as JSON text | the text, if its schema does not allow a text | the text is not a valid value, but the list or object in it is |
  * | `isNotification` (mcp/wire/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | a modern notification has no effect |
  * | `checkHeaders` (mcp/wire/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; a different one is refused | the body names the task |
  * | `listen` (mcp/legacy/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
@@ -25,9 +25,8 @@ interface Issue {
 }
 
 /**
- * Checks a value; if that fails, checks it once more without the rejected nulls, and with the lists and objects that
- * rejected texts stand for. Returns the valid value, or the issues of the original. A required member that is null stays
- * an issue.
+ * Checks a value. If that fails, removes the rejected nulls, parses the rejected JSON texts of lists and objects, and checks
+ * once more. Returns the valid value, or the issues of the original. A required member that is null stays an issue.
  */
 export function checkWithoutNulls<I extends Issue, V extends object>(
   check: ((value: unknown) => readonly I[] | undefined) | undefined,
@@ -42,7 +41,7 @@ export function checkWithoutNulls<I extends Issue, V extends object>(
     : { value, issues };
 }
 
-/** Removes the member at this path if it is null, or has it be the list or object that it is the text of; else false. */
+/** Removes the member at this path if it is null, or parses it if it is the JSON text of a list or object. Returns whether it did. */
 function changeRejected(value: unknown, path: readonly string[]): boolean {
   const key = path.at(-1);
   let parent = value;
@@ -57,7 +56,7 @@ function changeRejected(value: unknown, path: readonly string[]): boolean {
   return true;
 }
 
-/** The value of a JSON text; undefined for anything else. */
+/** The list or object in a JSON text; undefined for any other value. */
 function valueIn(text: unknown): unknown {
   if (typeof text !== "string" || !/^\s*[[{]/.test(text)) return undefined;
   try {

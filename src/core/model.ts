@@ -15,8 +15,8 @@ import type { z } from "zod";
 export type Json = Record<string, unknown>;
 
 /**
- * A keyword of a schema whose values the servlet changes before it checks them, as by `z.coerce` or `z.preprocess`: the server
- * leaves them to it. It is never listed.
+ * The keyword that marks a schema whose values the servlet transforms before it checks them, as `z.coerce` and `z.preprocess`
+ * do: the server does not check these values. Lists for clients omit the keyword.
  */
 export const CHECKED_BY_SERVLET = "x-checked-by-servlet";
 
@@ -122,7 +122,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The texts of a result's content, which is not trusted. */
+/** The texts in the content of a result, which may have any shape. */
 export function textsIn(result: unknown): string[] {
   const content: unknown = isObject(result) ? result["content"] : undefined;
   const all: unknown[] = Array.isArray(content) ? content : [];

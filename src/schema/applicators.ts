@@ -51,21 +51,24 @@ const unevaluated =
     };
   };
 
-/** The schemas of a choice that a value may mean; or none, where the member by which it chooses is wrong or missing. */
+/**
+ * Returns a function that selects the schemas of a union to check a value against. Without a discriminator these are all
+ * schemas. If the discriminating member is wrong or missing, the function reports that and returns undefined.
+ */
 function choiceOf(operand: unknown, context: KeywordContext) {
   const all = evaluators(operand, context);
   let found: Discriminator | undefined | "unread" = "unread";
   return (value: unknown, run: Run): readonly Evaluate[] | undefined => {
     if (!isObject(value)) return all;
-    // The targets of references are there once all is compiled.
+    // References can be resolved only after all schemas are compiled, so not before the first value.
     if (found === "unread") found = discriminatorOf(operand as unknown[], context);
     if (found === undefined) return all;
     const { member, isRequired, choices } = found;
     const isThere = Object.hasOwn(value, member);
     if (!isThere && !isRequired) return all;
     run.steps.take(1);
-    const meant = isThere ? choices.get(value[member]) : undefined;
-    if (meant !== undefined) return meant.map((at) => all[at]!);
+    const selected = isThere ? choices.get(value[member]) : undefined;
+    if (selected !== undefined) return selected.map((at) => all[at]!);
     run.fail(isThere ? `must be ${asChoice([...choices.keys()])}` : "is required", member);
     return undefined;
   };
@@ -191,11 +194,11 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     return (value, run) => every(all, run, (evaluate) => evaluate(value, run));
   },
   anyOf(operand, context) {
-    const meant = choiceOf(operand, context);
+    const select = choiceOf(operand, context);
     return (value, run) => {
       const before = run.issues.length;
       let fits = false;
-      const all = meant(value, run);
+      const all = select(value, run);
       if (all === undefined) return false;
       for (const evaluate of all) {
         if (!evaluate(value, run)) continue;
@@ -209,15 +212,15 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     };
   },
   oneOf(operand, context) {
-    const meant = choiceOf(operand, context);
+    const select = choiceOf(operand, context);
     return (value, run) => {
       const before = run.issues.length;
-      const all = meant(value, run);
+      const all = select(value, run);
       if (all === undefined) return false;
       const fitting = all.filter((evaluate) => evaluate(value, run)).length;
       if (fitting > 0) run.issues.length = before;
       if (fitting === 1) return true;
-      // What is wrong with the only schema that is meant is said already.
+      // The issues of the only selected schema have been reported already.
       if (fitting === 0 && all.length === 1) return false;
       const but = fitting === 0 ? "" : `, but matches ${fitting} of them`;
       return run.fail(`must match exactly one of the schemas in \`oneOf\`${but}`);

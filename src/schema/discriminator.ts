@@ -1,20 +1,20 @@
-/** Recognises choices of which one member of a value says which is meant, as in a discriminated union. */
+/** Recognises discriminated unions: `anyOf` or `oneOf` whose schemas differ in the constant values of one member. */
 import { isObject, type Json } from "../core/model.ts";
 import type { KeywordContext } from "./keyword.ts";
 
-/** The schema that a value means is known by the value of this member. */
+/** The member of a discriminated union whose value selects the schema. */
 export interface Discriminator {
   member: string;
-  /** True if each of the schemas requires the member. */
+  /** True if every schema requires the member. */
   isRequired: boolean;
-  /** The numbers of the schemas that have a value of the member. */
+  /** Indices of the schemas by the values of the member that select them. */
   choices: ReadonlyMap<unknown, readonly number[]>;
 }
 
-/** References that lead to references are followed so often. */
+/** Maximum length of a chain of references. */
 const MOST_REFERENCES = 8;
 
-/** The member by which objects choose among these schemas; undefined if there is none. Others are for values of other types. */
+/** The discriminator of these schemas, ignoring those for values other than objects; undefined if there is none. */
 export function discriminatorOf(
   schemas: readonly unknown[],
   { target }: KeywordContext,
@@ -29,12 +29,12 @@ export function discriminatorOf(
       if (count === MOST_REFERENCES) return undefined;
       found = target(found["$ref"]).schema;
     }
-    // References within it would be relative to its own name.
+    // References inside it would be relative to its own `$id`.
     return isObject(found) && "$id" in found ? undefined : found;
   };
   const objects = [...schemas.entries()]
     .map(([at, schema]) => ({ at, schema: followed(schema) }))
-    .filter(({ schema }) => !isForOthers(schema));
+    .filter(({ schema }) => !excludesObjects(schema));
   const [first] = objects;
   if (objects.length < 2 || !isObject(first?.schema)) return undefined;
   const candidates = Object.keys(
@@ -58,11 +58,11 @@ export function discriminatorOf(
   return undefined;
 }
 
-/** True for a schema that no object fits. */
-const isForOthers = (schema: unknown): boolean =>
+/** True for a schema whose `type` excludes objects. */
+const excludesObjects = (schema: unknown): boolean =>
   isObject(schema) && typeof schema["type"] === "string" && schema["type"] !== "object";
 
-/** The only values that this member may have; none if it may have others. */
+/** The values that `const` or `enum` allow for this member; empty if neither limits them, or if one is an object. */
 function valuesOf(schema: unknown, member: string): unknown[] {
   const properties = isObject(schema) ? schema["properties"] : undefined;
   if (!isObject(properties) || !Object.hasOwn(properties, member)) return [];

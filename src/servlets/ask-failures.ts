@@ -25,7 +25,7 @@ export const cannotAsk = (ask: Ask, why: string, requiredCapabilities?: Json): A
   ...(requiredCapabilities && { requiredCapabilities }),
 });
 
-/** Of a secret that the server does not have, and for which its caller cannot be asked. */
+/** The failure of a request for a secret that the server does not have and that the caller cannot be asked for. */
 export const lacksSecret = (ask: Ask, variable: string, why: string): AskFailure => ({
   ...failure("cannot-ask", ask, ""),
   message: `This call needs the secret ${variable}, which is not set on this server. Its owner sets it: in .dev.vars or the secrets file, or with npx wrangler secret put ${variable}. Its caller cannot be asked for a secret of their own: ${why}`,

@@ -84,7 +84,7 @@ export interface Clash {
   servlets: [string, string];
 }
 
-/** What to do about a clash of two servlets: a prefix is for names, and changes no URI. */
+/** Advice on how to resolve a clash of two servlets. A prefix resolves clashes of names only: it does not change URIs. */
 export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): string {
   if (kind === "tools" || kind === "prompts")
     return `give ${servlet} a "prefix" in servlet.json, or skip it there`;
@@ -236,7 +236,7 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
 
 type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates" | "isListed">;
 
-/** The lists of a catalog for a client that takes no stream. */
+/** The lists of a catalog for a client that does not accept streams. */
 export const listsWithoutStream = oncePer((all: Catalog): Lists => ({
   ...all.lists,
   tools: listedTools(all, false),
@@ -256,8 +256,8 @@ const listsOf = (all: Listed): Lists => ({
 
 /**
  * Those of these tools that are listed. The server's own come last: models and people look for those of the servlets.
- * `get_result` is among them only if a client may be given the id of a call: where calls may wait for a person, and for a
- * client that takes no stream also where they may take long.
+ * `get_result` is among them only if the client may receive the id of a call: if calls may wait for a person or, for a client
+ * that does not accept streams, if calls may take long.
  */
 export function shownOf(tools: Iterable<ToolEntry>, takesStream = true): ToolEntry[] {
   const all = [...tools];
@@ -268,7 +268,7 @@ export function shownOf(tools: Iterable<ToolEntry>, takesStream = true): ToolEnt
 
 const mayWait = ({ servlet }: ToolEntry): boolean => servlet.neverWaits !== true;
 
-/** True if calls of a tool may wait for a person: for an answer, an account, or the consent to other calls; or if that is not known. */
+/** True unless calls of a tool are known never to wait for a person's answer, account or consent to other calls. */
 function mayNeedPerson(entry: ToolEntry): boolean {
   const { manifest, mayAsk } = entry.servlet;
   const { accounts, may_call: others, tools } = manifest;
@@ -277,7 +277,7 @@ function mayNeedPerson(entry: ToolEntry): boolean {
   return tools?.[entry.own]?.asks ?? mayAsk !== false;
 }
 
-/** True if a tool may ask the user: as its manifest says, or else as the code of its servlet could. */
+/** True if a tool may ask the user, according to its manifest or, without an entry there, to the code of its servlet. */
 export const asksUser = ({ servlet, own }: ToolEntry): boolean =>
   servlet.manifest.tools?.[own]?.asks ?? servlet.mayAsk === true;
 

@@ -144,7 +144,7 @@ function ofSchema(schema: Json): string[] {
     const refused = Array.isArray(values) ? values.find(isRefusedChoice) : undefined;
     if (refused !== undefined) {
       concerns.add(
-        `has ${JSON.stringify(refused)} in the enum at ${at} of its inputSchema: some APIs of models (Gemini's) take texts there that are not empty; name such values, or describe a range`,
+        `has ${JSON.stringify(refused)} in the enum at ${at} of its inputSchema: some APIs of models (Gemini's) accept only non-empty texts there; replace the value by a text, or describe a range instead`,
       );
     }
     if (types.includes("array") && Array.isArray(values)) {

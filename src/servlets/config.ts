@@ -14,7 +14,7 @@ type Variables = Readonly<Record<string, string>>;
 const valueOf = (variables: Variables, name: string): string | undefined =>
   isServersOwn(name) || Object.hasOwn(Object.prototype, name) ? undefined : variables[name];
 
-/** What to do about a missing variable; a test says it otherwise. */
+/** Advice for a missing variable. Tests of servlets replace it with advice of their own. */
 export const HOW_TO_SET =
   "Set it as a variable or secret of the Worker; take another name if this one is the server's own.";
 

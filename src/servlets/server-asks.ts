@@ -57,7 +57,7 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   return { url: await accounts.connectPage(link.origin, principal.name, grant) };
 };
 
-/** The server's secret of this service that the servlet would use in place of the caller's, and that is not set. */
+/** The variable of the server's own secret for this service, if it is not set; the servlet would use it instead of the caller's. */
 const missingSecret = ({ servlet, deployment }: Asking, service: string): string | undefined =>
   (servlet.manifest.allowed_secrets ?? [])
     .filter((one) => one.service === service)
