@@ -84,7 +84,7 @@ interface Entry extends EntryRef {
   tokens?(): string;
   /** Its schemas as tables, and warnings. */
   details?(): Markup;
-  /** The tool where clients do not list it but search for it; the page's script has no other way to its schema. */
+  /** The tool, if clients search for it instead of listing it: the page's script cannot get its schema from a list. */
   unlisted?: Tool | undefined;
 }
 
@@ -364,7 +364,7 @@ function rowOf(entry: Entry, isCurrent: boolean): Markup {
   </li>`;
 }
 
-/** An entry, with the place where the page's script tries it; `text` is that of a skill. */
+/** The pane of an entry, with the element for the script's form; `text` is the SKILL.md of a skill. */
 function paneOf(entry: Entry, text?: string): Markup {
   const { kind, group, name, servlet, title, about, badges, tokens, details, unlisted } = entry;
   const first = firstOf(about);
@@ -404,10 +404,10 @@ function paneOf(entry: Entry, text?: string): Markup {
   </article>`;
 }
 
-/** A skill without its frontmatter, which is for programs. */
+/** The body of a SKILL.md, without its frontmatter, which is for programs. */
 const bodyOf = (text: string): string => text.replace(/^---\r?\n[^]*?\n---\r?\n/, "");
 
-/** Characters of a skill; a client reads all of it. */
+/** Characters of a skill that the page shows; clients read all of it. */
 const SKILL = 50_000;
 
 /** The first line or sentence of a description. */

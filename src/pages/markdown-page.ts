@@ -1,10 +1,10 @@
-/** Markdown of servlets as markup. */
+/** Renders the Markdown of servlets as HTML. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { printableText } from "../core/text.ts";
 import { blocksOf, type Block, type Inline } from "./markdown.ts";
 
-/** A description, which is not trusted. Its headings are no headings of the page. */
+/** Renders untrusted Markdown. Its headings become bold text, to keep them out of the page's outline. */
 export const markdownOf = (text: string): Markup =>
   html`<div class="markdown">${blocksOf(printableText(text)).map(blockOf)}</div>`;
 

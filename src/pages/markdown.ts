@@ -1,14 +1,14 @@
 /**
- * Descriptions and skills as Markdown: paragraphs, headings, lists, quotes, code and links, in linear time. HTML stays text,
- * and pictures are not loaded. For the server and the pages' script.
+ * Parses the Markdown of descriptions and skills in linear time: paragraphs, headings, lists, quotes, code and links. HTML
+ * and pictures stay text. Used by the server and by the pages' script.
  */
 
-/** A part of a line. */
+/** Inline content of a block. */
 export type Inline =
   | string
   | { kind: "code"; text: string }
   | { kind: "strong" | "em"; parts: Inline[] }
-  /** A link to another server. */
+  /** A link with an absolute http or https URL. */
   | { kind: "link"; href: string; parts: Inline[] };
 
 export type Block =
@@ -17,7 +17,7 @@ export type Block =
   | { kind: "ul" | "ol"; items: Block[][] }
   | { kind: "quote"; blocks: Block[] };
 
-/** Lists and quotes in each other, and marks in each other. */
+/** Maximum nesting of lists and quotes, and of inline marks. */
 const DEPTH = 5;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
@@ -26,11 +26,12 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)]) +(.*)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
 const TABLE = /^ {0,3}\|/;
 
+/** Parses Markdown; `depth` is the number of lists and quotes around it. */
 export function blocksOf(text: string, depth = 0): Block[] {
   const lines = text.split("\n");
   const blocks: Block[] = [];
   let at = 0;
-  /** The lines from here on that pass, each as it is taken. */
+  /** Consumes lines until `next` returns undefined; returns the texts that it returned, joined by line breaks. */
   const take = (next: (line: string) => string | undefined): string => {
     const taken: string[] = [];
     for (; at < lines.length; at++) {
@@ -77,7 +78,7 @@ export function blocksOf(text: string, depth = 0): Block[] {
       if (mark === undefined || /\d/.test(mark) !== isOrdered) break;
       const width = indent!.length + 2;
       at++;
-      // What is indented belongs to the item, also after an empty line.
+      // Indented lines belong to the item, even after a blank line.
       const rest = take((one) => {
         if (one.trim() === "")
           return lines[at + 1]?.startsWith(" ".repeat(width)) === true ? "" : undefined;
@@ -94,7 +95,7 @@ export function blocksOf(text: string, depth = 0): Block[] {
 const startsBlock = (line: string): boolean =>
   [FENCE, HEADING, ITEM, QUOTE, TABLE].some((one) => one.test(line));
 
-/** Marks within a line, each of a bounded length. */
+/** Inline marks, each of bounded length, so that matching takes linear time. */
 const MARK =
   /`([^`\n]{1,500})`|\*\*([^*\n]{1,500})\*\*|\*([^*\s][^*\n]{0,500})\*|!\[([^\]\n]{0,200})\]\([^()\n]{0,2000}\)|\[([^\]\n]{1,200})\]\((https?:\/\/[^()\s]{1,2000})\)/g;
 

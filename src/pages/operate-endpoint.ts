@@ -308,8 +308,8 @@ async function newKey(
 }
 
 /**
- * What a key with these scopes (`*:*` without any) and this end (Unix ms) has beyond its operator's own: a scope, or a later
- * end than `end`. Undefined if nothing.
+ * The first right that a key would have beyond its operator's own key: a scope (`*:*` if the key has no scopes), or an expiry
+ * (Unix ms) after `end`. Undefined if there is none.
  */
 function beyondOperator(
   { scopes, expires }: { scopes?: readonly string[] | null; expires?: number | null },
@@ -322,7 +322,7 @@ function beyondOperator(
   return (expires ?? Infinity) > end ? { end } : undefined;
 }
 
-/** The key with this hash, which this operator may restore. Throws `insufficient_scope` where it may do more than their own, `invalid_params`. */
+/** The key with this hash. Throws `insufficient_scope` if it grants more than the key of the operator who restores it, `invalid_params`. */
 async function restorable(key: string, acting: Acting) {
   const found = await keyOf(key, acting);
   const beyond = beyondOperator(found, acting.visit.person.principal, acting);
@@ -337,7 +337,7 @@ async function restorable(key: string, acting: Acting) {
   );
 }
 
-/** The patterns among these scopes that fit nothing that is offered now; undefined where that is not known. */
+/** The scope patterns that match nothing the server offers now; undefined if that is unknown. */
 async function unfittingAmong(scopes: readonly string[], serving: Operated["serving"]) {
   const { whole } = await serving.registry();
   const catalog = await whole.catalog().catch((error: unknown) => void report(error));
@@ -348,7 +348,7 @@ async function unfittingAmong(scopes: readonly string[], serving: Operated["serv
     ...prompts.values(),
     ...[...resources].map(([own, { servlet }]) => ({ servlet, own })),
   ];
-  // What a template or a servlet without its lists offers has any name.
+  // The names of a template, or of a servlet whose lists are unavailable, are unknown.
   const open = [...templates.map(({ servlet }) => servlet.name), ...(failures?.keys() ?? [])];
   return scopes.filter((scope) => {
     const [servlet = "", own] = scope.split(":", 2);

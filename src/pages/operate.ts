@@ -47,7 +47,7 @@ export interface Overview {
   servlets: ServedServlet[];
   /** Why some servlet's entries cannot be listed. */
   problem: string | undefined;
-  /** True while the disk of a self-hosted server has no room. */
+  /** True while the disk of a self-hosted server is full. */
   isStorageFull: boolean;
   /** Undefined where servlets cannot be installed. */
   installed: { name: string; current: number | null; versions: InstalledVersion[] }[] | undefined;
@@ -84,7 +84,7 @@ export function operatePage(all: Overview): Markup {
 /** Errors older than this are no sign of how the server is. */
 const LATELY_MS = 86_400_000;
 
-/** Whether all is well, in one line: never while an error is listed that operators can fix. */
+/** The status in one line. It reports that all is well only if no error that operators can fix is listed. */
 function healthOf({ isStorageFull, problem, errors }: Overview): Markup {
   if (isStorageFull)
     return notice(

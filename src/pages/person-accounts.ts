@@ -4,7 +4,7 @@ import type { Begun, Provider, Tokens } from "../auth/account-provider.ts";
 import { hexDigest } from "../core/digest.ts";
 import { Fault, logError, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { AccountOf, FinishedAccount } from "./person.ts";
+import type { AccountRef, FinishedAccount } from "./person.ts";
 import { firstRow } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 
@@ -125,7 +125,7 @@ export class PersonAccounts {
     }
   }
 
-  async decline(of: AccountOf): Promise<void> {
+  async decline(of: AccountRef): Promise<void> {
     const { sql } = this.#parts();
     sql.exec("INSERT OR REPLACE INTO declined VALUES (?, ?)", await idOf(of), Date.now());
     this.#tell();
@@ -143,7 +143,7 @@ export class PersonAccounts {
     return isOver || isRefused ? this.#renewed(known) : { value: tokens.access };
   }
 
-  async disconnect(of: AccountOf): Promise<void> {
+  async disconnect(of: AccountRef): Promise<void> {
     const id = await idOf(of);
     const known = await this.#read(id);
     this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
@@ -255,7 +255,7 @@ const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =
   scopes.every((one) => known.scopes.includes(one)) &&
   hosts.every((one) => known.hosts.includes(one));
 
-const idOf = ({ servlet, account }: AccountOf): Promise<string> =>
+const idOf = ({ servlet, account }: AccountRef): Promise<string> =>
   hexDigest(JSON.stringify([servlet, account]));
 
 const encoded = (value: object) => new TextEncoder().encode(JSON.stringify(value));

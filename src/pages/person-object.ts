@@ -8,12 +8,12 @@ import { hexDigest } from "../core/digest.ts";
 import { limits } from "../core/limits.ts";
 import { ListedCalls, LISTED_TABLE, type ListedCall } from "../calls/listed-calls.ts";
 import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
-import type { AccountOf, PersonSummary, SecretOf } from "./person.ts";
+import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";
 import { firstRow } from "../storage/tables.ts";
 import { Sealer } from "../storage/vault.ts";
 
 /** A stored secret. */
-interface Kept extends SecretOf {
+interface Kept extends SecretRef {
   value: string;
   keptAt: number;
 }
@@ -45,7 +45,7 @@ export class PersonObject extends DurableObject<object> {
   }
 
   /** Keeps a secret, in place of the earlier one; false if there are too many. */
-  async keep(principal: string, of: SecretOf, value: string): Promise<boolean> {
+  async keep(principal: string, of: SecretRef, value: string): Promise<boolean> {
     const id = await idOf(of);
     const kept: Kept = { ...of, value, keptAt: Date.now() };
     const sealed = await this.#sealerOf(principal).seal(encoder.encode(JSON.stringify(kept)), id);
@@ -60,7 +60,7 @@ export class PersonObject extends DurableObject<object> {
   }
 
   /** The secret if it was kept after `after` (Unix ms); waits at most `ms` for it. */
-  async secret(principal: string, of: SecretOf, { after, ms }: { after: number; ms: number }) {
+  async secret(principal: string, of: SecretRef, { after, ms }: { after: number; ms: number }) {
     const id = await idOf(of);
     // Not by the clock, which may be set back.
     const over = scheduler.wait(ms).then(() => true);
@@ -74,7 +74,7 @@ export class PersonObject extends DurableObject<object> {
     }
   }
 
-  async forget(of: SecretOf): Promise<void> {
+  async forget(of: SecretRef): Promise<void> {
     this.#sql.exec("DELETE FROM secrets WHERE id = ?", await idOf(of));
   }
 
@@ -104,7 +104,7 @@ export class PersonObject extends DurableObject<object> {
   }
 
   /** The person refuses. */
-  async declineAccount(principal: string, of: AccountOf) {
+  async declineAccount(principal: string, of: AccountRef) {
     await this.#accounts(principal).decline(of);
   }
 
@@ -117,7 +117,7 @@ export class PersonObject extends DurableObject<object> {
   }
 
   /** Forgets an account, and has the provider revoke its tokens if it can. */
-  async disconnectAccount(principal: string, of: AccountOf) {
+  async disconnectAccount(principal: string, of: AccountRef) {
     await this.#accounts(principal).disconnect(of);
   }
 
@@ -233,7 +233,7 @@ const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
 CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);`;
 
-const idOf = ({ servlet, name }: SecretOf): Promise<string> =>
+const idOf = ({ servlet, name }: SecretRef): Promise<string> =>
   hexDigest(JSON.stringify([servlet, name]));
 
 const encoder = new TextEncoder();

@@ -1,5 +1,5 @@
 import type { AccountGrant, AccountState } from "../servlets/deployment.ts";
-import type { SecretOf } from "./person.ts";
+import type { SecretRef } from "./person.ts";
 import { unsettled } from "../core/settled.ts";
 import { report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
@@ -9,7 +9,7 @@ import type { PersonObject } from "./person-object.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A secret that a servlet asks a person for. */
-export interface AskedSecret extends SecretOf {
+export interface AskedSecret extends SecretRef {
   principal: string;
   /** The servlet's description of it. */
   message: string;
@@ -60,7 +60,7 @@ export class PersonObjects {
 
   find(
     principal: string,
-    of: SecretOf,
+    of: SecretRef,
     wait: { after: number; ms: number },
   ): Promise<string | undefined> {
     return this.at(principal, async (object) => object.secret(principal, of, wait));

@@ -1,26 +1,26 @@
-/** The stored data of a person. */
+/** Shapes of the data that the server stores for a person. */
 import type { AccountGrant } from "../servlets/deployment.ts";
 
-/** A secret of a person, which one servlet may have. */
-export interface SecretOf {
+/** A reference to a person’s secret, which only this servlet may use. */
+export interface SecretRef {
   servlet: string;
   name: string;
 }
 
-/** The kept secrets and connected accounts of a person, without values. */
+/** A person's stored secrets and connected accounts, without their values. Times are Unix ms. */
 export interface PersonSummary {
-  secrets: (SecretOf & { keptAt: number })[];
+  secrets: (SecretRef & { keptAt: number })[];
   accounts: (AccountGrant & { connectedAt: number })[];
 }
 
-/** An account of a person at a provider, which one servlet uses. */
-export type AccountOf = Pick<AccountGrant, "servlet" | "account">;
+/** A reference to a person’s account at a provider, which only this servlet uses. */
+export type AccountRef = Pick<AccountGrant, "servlet" | "account">;
 
-/** How a person came back from a provider. */
+/** The outcome of connecting an account at a provider. */
 export interface FinishedAccount {
   /** The path of the page that asked for the account. */
   back: string;
-  /** False without a failure if the person has refused. */
+  /** False without a `failure` if the person declined. */
   isConnected: boolean;
   failure?: string;
 }

@@ -65,7 +65,7 @@ export function callPage({ id, timeline, token, replayed }: CallPage): Markup {
     </details>`;
 }
 
-/** Where the script says that the call has changed. */
+/** The element in which the script announces that the call has changed. */
 const changesOf = (id: string, updated: number): Markup =>
   html`<div id="live" data-events="${EVENTS_PATH}" data-call="${id}" data-updated="${updated}">
     <p id="news" role="status" class="dim small">Reload the page to see changes.</p>
@@ -207,13 +207,13 @@ const LEAST = 6;
 const FOLDED = 150;
 
 /**
- * A wait of so many ms is drawn short if it is so many times longer than everything shorter, which would not be seen
- * otherwise; so is one that is the whole call.
+ * A wait is shortened in the drawing if it is longer than this, in ms, and this many times longer than the sum of all
+ * shorter parts, which would be invisible otherwise. A wait that makes up the whole call is shortened, too.
  */
 const FOLDED_MS = 10_000;
 const FOLDED_TIMES = 10;
 
-/** Where points in time stand on the axis, and the edges of the waits that are drawn short. `isOneWait`: one is the whole call. */
+/** The positions of points in time on the axis, and the edges of shortened waits. `isOneWait` is true if one wait makes up the whole call. */
 function axisOf(
   times: readonly number[],
   isOneWait: boolean,
@@ -234,7 +234,7 @@ function axisOf(
   const fold = Math.min(FOLDED, WIDTH / 2 / folds);
   const rest = WIDTH - folds * fold;
   const scale = plain === 0 ? 0 : rest / plain;
-  // Of a call that only waits, the wait is in the middle.
+  // In a call that only waits, draw the wait in the middle.
   let at = folds > 0 && plain === 0 ? rest / 2 : 0;
   const [places, edges] = [new Map([[points[0]!, at]]), [] as number[]];
   for (const [nth, gap] of gaps.entries()) {

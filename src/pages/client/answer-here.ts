@@ -1,6 +1,6 @@
-/** Shows the page of a question in a dialog, so that who answers it stays where they are. */
+/** Shows the page of a question in a dialog, so that the person who answers stays on the current page. */
 
-/** Opens what the links `[data-answer]` lead to; `answered` is called once a question is answered. */
+/** Opens links with `data-answer` in a dialog. Calls `answered` after each answered question. */
 export function answerHere(answered: () => void): void {
   addEventListener("click", (event) => {
     const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-answer]");
@@ -14,9 +14,9 @@ async function open(address: string, answered: () => void): Promise<void> {
   const dialog = document.createElement("dialog");
   dialog.addEventListener("close", () => dialog.remove());
 
-  /** Shows the main part of a page; false for one without a question, or whose view needs a page of its own. */
+  /** Shows the main part of a page. Returns false if it has no question, or a view, which needs a page of its own. */
   const show = async (response: Response): Promise<boolean> => {
-    // The style of its head is refused here: the policy of this page does not know it.
+    // Take the main part only: this page's content security policy blocks the style in the other page's head.
     const [main = ""] = /<main[^]*<\/main>/.exec(await response.text()) ?? [];
     const page = new DOMParser().parseFromString(main, "text/html").body.firstElementChild;
     const heading = page?.querySelector("h1");

@@ -17,17 +17,17 @@ export interface FormPart {
   schema: Json;
   /** Its limits, its default and an example, in words. */
   rules: readonly string[];
-  /** True for a value that is kept nowhere. */
+  /** True for a secret, which is not stored. */
   isSecret: boolean;
-  /** The document that references of its schema are of. */
+  /** The document that its schema's references are resolved in. */
   root: Json;
-  /** True for a required value that is null where its field is left empty. */
+  /** True for a required value that becomes null if its field is left empty. */
   isNullable: boolean;
-  /** Of an object with few members. */
+  /** The parts of an object with few members. */
   members?: readonly FormPart[];
-  /** Of a list: its items, which are simple values or objects. `listRowOf` makes the part of one object. */
+  /** The part of a list's items, which are simple values or objects. `listRowOf` makes the part of one object. */
   item?: FormPart;
-  /** Of a value of several kinds: one part for each. */
+  /** The parts of a union, one for each kind of value. */
   branches?: readonly FormPart[];
 }
 
@@ -39,15 +39,15 @@ const FIELDS = 200;
 const NESTING = 200;
 const OPTIONS = 2000;
 const LABEL = 200;
-/** Values of an object that are fields of their own, and how deep. */
+/** Maximum number of an object's values that become fields of their own, and maximum depth of such objects. */
 const NESTED = 20;
 const DEPTH = 3;
-/** Objects of a list that are rows, values of each, and kinds of a value that are a choice. */
+/** Maximum number of rows in a list of objects, of fields in a row, and of kinds in a union. */
 const ROWS = 50;
 const ROW_FIELDS = 8;
 const BRANCHES = 10;
 
-/** The first values of a schema; those beyond the limits are written as JSON. */
+/** The parts of the form for a schema. Values beyond the limits become fields for JSON. */
 export const formPartsOf = oncePer((schema: Json): readonly FormPart[] => {
   const room = { options: OPTIONS, nesting: NESTING };
   const { properties, required } = plain(schema, schema);
@@ -65,11 +65,11 @@ interface Within {
   root: Json;
   room: { options: number; nesting: number };
   path: readonly string[];
-  /** How many objects it is in: lists and kinds are no deeper than what they are in. */
+  /** The number of objects around the part. Lists and unions add no depth. */
   depth: number;
   id: string;
   isNullable?: boolean;
-  /** True for one kind of a value that has several. */
+  /** True inside a union. */
   isBranch?: boolean;
 }
 
@@ -146,11 +146,11 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   return branches.length > 0 && areFields ? { ...simple, branches } : simple;
 }
 
-/** True for an object that says that it has members which it does not name: rows have no place for these. */
+/** True for an object schema that allows members it does not name: rows cannot show those. */
 const hasOthers = ({ additionalProperties: others }: Json): boolean =>
   others !== undefined && others !== false;
 
-/** The schemas of the kinds that a value may be of; none if it is of one kind, or of very many. */
+/** The schemas of a union's kinds; empty if the schema is not a union, or has too many kinds. */
 function kindsOf(schema: Json, root: Json): Json[] {
   const { anyOf, oneOf, title: _title, description: _about, default: _preset, ...own } = schema;
   const choice = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
@@ -163,7 +163,7 @@ function kindsOf(schema: Json, root: Json): Json[] {
   return others.length > 1 && others.length <= BRANCHES ? others : [];
 }
 
-/** One kind of a schema, with what all kinds have in common. */
+/** The schema of one kind, merged with the keywords that all kinds share. */
 function joined(own: Json, kind: Json): Json {
   const [common, more] = [own["properties"], kind["properties"]];
   if (!isObject(common) || !isObject(more)) return { ...own, ...kind };
@@ -171,7 +171,7 @@ function joined(own: Json, kind: Json): Json {
   return { ...own, ...kind, properties: { ...common, ...more }, required };
 }
 
-/** What a kind is called: its title, the value by which objects of this kind are told apart, or its type. */
+/** The label of a kind: its title, the value of its discriminating member, or its type. */
 function labelOf({ title, properties, type, const: only }: Json, nth: number): string {
   const members = Object.values(isObject(properties) ? properties : {});
   const telling = members.find((one) => isObject(one) && one["const"] !== undefined) as
@@ -191,7 +191,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: "object",
 };
 
-/** The part of one object in a list. `key` tells its fields from those of other rows, `nth` is its place. */
+/** The part of one object in a list. `key` makes the ids of its fields unique; `nth` is its index. */
 export function listRowOf({ item, field, path }: FormPart, key: string, nth: number): FormPart {
   const own = item!;
   const prefix = `${field.id}-${key}`;
@@ -217,16 +217,16 @@ const countOf = (parts: readonly FormPart[]): number =>
     return sum + (within.length > 0 ? countOf(within) : 1);
   }, 0);
 
-/** Formats that a field shows by its kind. */
+/** Formats that the kind of input already shows. */
 const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
 
-/** Longer texts and lists are rarely entered, so such a limit is shown where it was exceeded. */
+/** Maximum lengths that are shown in advance. Greater lengths are rarely reached, so they are shown only when exceeded. */
 const RARE_LENGTH = 100;
 const RARE_ITEMS = 20;
 
 /**
- * Limits in words, where they matter to who fills in the field: a required value is not empty anyway. The field itself has
- * its options, its preset and its kind.
+ * Hints about the limits of a value that are useful while filling in its field. The field itself shows its options, its
+ * default and its kind.
  */
 const hintsOf = (schema: Json): string[] => {
   const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
@@ -243,10 +243,10 @@ const hintsOf = (schema: Json): string[] => {
 
 const asText = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** References that are followed to a schema without any. */
+/** Maximum length of a chain of references. */
 const REFERENCES = 10;
 
-/** The schema itself, where it refers to another of the same document, or may also be null. */
+/** Resolves references within the document, and removes null from the types of a schema. */
 function plain(given: unknown, root: Json, depth = 0): Json {
   if (!isObject(given)) return {};
   const { $ref, anyOf, oneOf, allOf, type, ...own } = given;
@@ -279,7 +279,7 @@ interface Named {
   required?: boolean | undefined;
 }
 
-/** The schema of these texts, as of the arguments of a prompt. */
+/** A schema of an object with these texts as members, as for the arguments of a prompt. */
 export const stringsOf = (all: readonly Named[]): Json => ({
   properties: Object.fromEntries(
     all.map(({ name, description }) => [name, { type: "string", description }]),
@@ -287,7 +287,7 @@ export const stringsOf = (all: readonly Named[]): Json => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
 });
 
-/** The schema of a template's variables. Those of a query alone are optional: without them it makes another of its URIs. */
+/** A schema of a URI template's variables. Only those of a query are optional. */
 export function templateSchemaOf(template: string): Json {
   const withoutQuery = template.replaceAll(/\{[?&][^}]*\}/g, "");
   const required = new Set(new UriTemplate(withoutQuery).variableNames);
@@ -305,7 +305,7 @@ const othersOf = (count: number): FormPart => ({
   ...{ path: [], schema: {}, rules: [], isSecret: false, isNullable: false, root: {} },
 });
 
-/** A value at a path, for whoever typed it. */
+/** An invalid value: its path, and a message for the person who typed it. */
 export interface Wrong {
   path: readonly string[];
   message: string;
@@ -333,7 +333,7 @@ function membersIn(parts: readonly FormPart[], form: FormData, wrong: Wrong[]): 
 const textsOf = (form: FormData, id: string): string[] =>
   form.getAll(id).filter((one) => typeof one === "string");
 
-/** Undefined for a value that was left empty. */
+/** The value of a part; undefined if it was left empty. */
 function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   const { field, members, item, branches, path } = part;
   if (members) {
@@ -378,7 +378,7 @@ function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   return value;
 }
 
-/** The value of a row; that of several where it was pasted as a list. */
+/** The value of a row, or several values if a list was pasted into it. */
 function rowsIn(item: FormPart, text: string): unknown[] {
   const isList = /^\s*\[.*\]\s*$/s.test(text) && isJson(text);
   if (isList) return JSON.parse(text) as unknown[];
@@ -389,22 +389,22 @@ function rowsIn(item: FormPart, text: string): unknown[] {
 function enteredIn(part: FormPart, texts: readonly string[]): unknown {
   const value = fieldValue(part.field, texts);
   if (!isDateTime(part) || typeof value !== "string" || ZONE.test(value)) return value;
-  // Its input has the zone of this browser, and no fractions of a second.
+  // The input uses the browser's time zone, and has no fractions of a second.
   const at = Date.parse(value);
   return Number.isNaN(at) ? value : new Date(at).toISOString().replace(".000Z", "Z");
 }
 
 const ZONE = /(Z|[+-]\d\d:?\d\d)$/i;
 
-/** True for a point in time that is typed, not chosen. */
+/** True for a date and time that is entered as text. */
 export const isDateTime = ({ field, schema }: FormPart): boolean =>
   field.kind === "line" && schema["format"] === "date-time";
 
-/** The member of this name, which may be that of a method of all objects. */
+/** The own member with this name, which may be a name such as `constructor`; undefined if there is none. */
 export const memberOf = (content: unknown, name: string): unknown =>
   isObject(content) && Object.hasOwn(content, name) ? content[name] : undefined;
 
-/** True for a value that is absent, or that the part's field begins with. */
+/** True for a value that is absent or equals the initial value of the part. */
 function isUntouched(part: FormPart, value: unknown): boolean {
   if (value === undefined) return true;
   const form = new FormData();
@@ -415,7 +415,7 @@ function isUntouched(part: FormPart, value: unknown): boolean {
 const areUntouched = (members: readonly FormPart[], values: unknown): boolean =>
   members.every((one) => isUntouched(one, memberOf(values, one.field.name)));
 
-/** True for an optional group that the content has with defaults alone: a hidden input of its id keeps it. */
+/** True for an optional group that is present with defaults only: a hidden input with its id preserves it. */
 export function isMarked({ field, members }: FormPart, around: unknown): boolean {
   const values = memberOf(around, field.name);
   return (
@@ -425,7 +425,7 @@ export function isMarked({ field, members }: FormPart, around: unknown): boolean
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
-/** What a part begins with: its value in the content around it, or else its default, unless it is optional and the content lacks it. */
+/** The initial value of a part: its value in the content, else its default. An optional part that the content lacks has none. */
 function initialOf({ field, schema }: FormPart, around: unknown): unknown {
   const given = memberOf(around, field.name);
   const isPreset = given === undefined && (field.isRequired || !isObject(around));
@@ -442,13 +442,13 @@ export function typedFor(part: FormPart, around: unknown): readonly string[] {
   return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
 }
 
-/** The objects that the rows of a list begin with. A longer list does not come back whole, and is edited as JSON. */
+/** The initial objects of a list's rows. A list with more than `ROWS` objects would be cut, so it is edited as JSON. */
 export function rowsFor(part: FormPart, around: unknown): readonly unknown[] {
   const value = initialOf(part, around);
   return Array.isArray(value) ? value.slice(0, ROWS) : [];
 }
 
-/** The kind that a value of several kinds begins with: the first whose fields keep the value; undefined for none. */
+/** The index of the kind that is initially selected in a union: the first whose fields preserve the value; undefined if none does. */
 export function branchFor(part: FormPart, around: unknown): number | undefined {
   const value = initialOf(part, around);
   if (value === undefined || value === null)
@@ -460,7 +460,7 @@ export function branchFor(part: FormPart, around: unknown): number | undefined {
   return nth < 0 ? undefined : nth;
 }
 
-/** The text that the input of a part keeps of this one: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
+/** The text after the browser's sanitization: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
 export function keptText(part: FormPart, text: string): string {
   const { kind, type } = part.field;
   if (kind !== "line") return text.replaceAll(/\r\n?/g, "\n");
@@ -475,12 +475,12 @@ export function keptText(part: FormPart, text: string): string {
   return line.trim();
 }
 
-/** A point in time in ISO 8601; empty for one whose year no input has. */
+/** A point in time in ISO 8601; empty if its year is outside of the range of inputs. */
 const isoOf = (at: number): string => (at >= FIRST && at <= LAST ? new Date(at).toISOString() : "");
 const FIRST = Date.parse("0001-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
-/** Adds the texts that the fields of these parts begin with, as a browser would send them. */
+/** Adds the initial texts of these parts' fields, as a browser would send them. */
 function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
   for (const part of parts) {
     const { field, members, branches, item = part } = part;
@@ -501,7 +501,7 @@ function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): 
   }
 }
 
-/** The parts without the required ones that the content lacks: these are still to be entered. */
+/** The parts without the required ones that the content lacks, which are yet to be entered. */
 const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
   parts.flatMap((part) => {
     const value = memberOf(content, part.field.name);
@@ -509,7 +509,7 @@ const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
     return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
 
-/** The content that comes back from the fields of a form that begins with this one. */
+/** The content that a form returns if its fields are filled with this content and not changed. */
 export function contentOfFields(parts: readonly FormPart[], content: Json): Json {
   const form = new FormData();
   const known = partsWith(parts, content);
@@ -517,7 +517,7 @@ export function contentOfFields(parts: readonly FormPart[], content: Json): Json
   return contentIn(known, form).content;
 }
 
-/** The first change that the fields of a form would make to content, in words; undefined if it comes back as it is. */
+/** Describes the first change that the form's fields would make to the content; undefined if they preserve it. */
 export function changeByFields(parts: readonly FormPart[], content: Json): string | undefined {
   const { path, value } = firstDifference(contentOfFields(parts, content), content) ?? {};
   if (path === undefined) return undefined;
@@ -526,8 +526,8 @@ export function changeByFields(parts: readonly FormPart[], content: Json): strin
 }
 
 /**
- * Where `value` differs from `other`, and its value there. Compares them as they are sent: the order of an object's
- * members does not matter, that of a list does.
+ * The path of the first difference between `value` and `other`, and the value there. Compares them as JSON: the order of an
+ * object's members does not matter.
  */
 function firstDifference(
   value: unknown,
@@ -544,18 +544,18 @@ function firstDifference(
   return undefined;
 }
 
-/** True for a schema that names no members, but may have some. */
+/** True for an object schema that allows members but names none. */
 export function hasNoFields(schema: Json): boolean {
   const isOpen = OPEN.some((key) => schema[key] === true || typeof schema[key] === "object");
   return isOpen && formPartsOf(schema).length === 0;
 }
 
-/** Keywords that allow members without `properties`. */
+/** Keywords that can allow members that `properties` does not name. */
 const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
 
 /**
- * An example with what was entered in its place. Fields have an empty list where nothing was entered, which the example
- * replaces; that of JSON may be kept.
+ * Merges the entered values into an example. An empty list from a field means that nothing was entered, so the example's
+ * list replaces it; with `areEmptyKept`, for content from JSON, it stays empty.
  */
 export function withEntered(example: Json, entered: Json, { areEmptyKept = false } = {}): Json {
   const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
@@ -568,7 +568,7 @@ export function withEntered(example: Json, entered: Json, { areEmptyKept = false
   return { ...example, ...Object.fromEntries(kept) };
 }
 
-/** The content without the values that are kept nowhere, and without JSON in which there may be one. */
+/** The content without secrets, and without JSON that may contain one. */
 export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
   const kept = parts.flatMap((part): [string, unknown][] => {
     const { field, members, item, isSecret, schema, root } = part;
@@ -583,7 +583,7 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
   return Object.fromEntries(kept);
 }
 
-/** The content as it may be kept: all of it where the schema has no secrets, else what is known to be none. */
+/** The part of the content that may be stored: all of it if the schema has no secrets, else the values that are not secret. */
 export const keptContent = (schema: Json, content: Json): Json =>
   holdsSecret(schema, schema) ? withoutSecretFields(formPartsOf(schema), content) : content;
 
@@ -597,12 +597,12 @@ export function wrongFrom(text: string): Wrong[] {
   });
 }
 
-/** The messages that belong to a part: of its own value, or of those below it that are no parts themselves. */
+/** The messages about a part's own value, and about values below it that have no part of their own. */
 export function messagesAt(
   { path, members, item, branches }: FormPart,
   wrong: readonly Wrong[],
 ): string[] {
-  // What is below has parts of its own: those of rows begin behind the row's number.
+  // Values below this one have parts of their own; the paths of rows have the row's index in front.
   const most = members || branches ? 0 : item?.members ? 1 : Infinity;
   const isHere = (one: Wrong) =>
     path.length > 0 &&
@@ -624,7 +624,7 @@ export function messagesElsewhere(parts: readonly FormPart[], wrong: readonly Wr
     .map(({ path, message }) => `${path.length > 0 ? `${path.join(".")} ` : ""}${message}`);
 }
 
-/** The parts within this one to which a message could belong. */
+/** The parts below this one that a message could be about. */
 function partsBelow(part: FormPart, { path }: Wrong): readonly FormPart[] {
   const { members = [], branches = [], item } = part;
   const nth = path[part.path.length] ?? "";
