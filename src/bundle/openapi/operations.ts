@@ -10,7 +10,7 @@ import {
   type OperationObject,
   type PathItem,
 } from "./description.ts";
-import { FreeNames, nameWithin, snake } from "./words.ts";
+import { UniqueNames, nameWithin, snake } from "./words.ts";
 
 /** A servlet with more tools is more than a model can choose from. */
 const MOST_TOOLS = 40;
@@ -35,7 +35,7 @@ export interface Choice {
 /** All operations of a description, with the names of their tools, which begin with the servlet's. */
 export function operationsOf(description: Description, servlet: string): Operation[] {
   const prefix = `${snake(servlet)}_`;
-  const names = new FreeNames();
+  const names = new UniqueNames();
   return Object.entries(description.document.paths).flatMap(([path, given]) => {
     const item = isObject(given) ? description.resolved<PathItem>(given) : {};
     return HTTP_METHODS.flatMap((method) => {

@@ -1,25 +1,25 @@
-/** Recognises how an answer leads to its next page: by the header `Link`, a URL in it, a cursor, or its last item. */
+/** Recognises how a response refers to the next page: by the header `Link`, a URL, a cursor, or the id of the last item. */
 import type { ResponseObject } from "./description.ts";
 import type { Schemas } from "./schemas.ts";
 
 export interface Paging {
-  /** The member of the answer that has the URL or cursor of the next page; undefined for the header `Link`. */
+  /** The path of the member with the URL or cursor of the next page; undefined for the header `Link`. */
   at?: string;
-  /** The parameter of the query that takes the cursor; undefined for a URL. */
+  /** The query parameter that takes the cursor; undefined for a URL. */
   cursor?: string;
 }
 
-/** Objects that members about pages are in. */
+/** Names of objects that contain members about pages. */
 const AROUND =
   /^(response_?)?meta(data)?$|pag(e|ing|ination)|^_?links$|cursors?$|^next$|^(data|result)$/i;
-/** The most levels at which a member about pages is. */
+/** Maximum depth of members about pages. */
 const DEEPEST = 3;
 
-/** Members with the URL of the next page: paths in lower case, without punctuation in names. */
+/** Paths of members with the URL of the next page, in lower case and without punctuation in names. */
 const URLS =
   /(^|\.)(odata)?next(link|url|uri|pageurl|pagelink|href)?$|(^|\.)next\.(href|url|uri|link)$/;
 
-/** Members that are cursors, and the parameters that take them; first what says that it is the next one. */
+/** Members that are cursors, and the parameters that take them. Earlier pairs take precedence. */
 const CURSORS: readonly (readonly [member: RegExp, parameter: RegExp])[] = [
   [/(^|\.)next$/, /^page(number)?$/],
   [/^offset$/, /^offset$/],
@@ -33,25 +33,26 @@ const CURSORS: readonly (readonly [member: RegExp, parameter: RegExp])[] = [
   ],
 ];
 
-/** True for a member that is the next value of a parameter by its name: `next_offset` or `next.offset` of `offset`. */
+/** True if a member's name says that it is the next value of the parameter: `next_offset` or `next.offset` for `offset`. */
 const isNextOf = (member: string, parameter: string): boolean =>
   !/limit|size|count/.test(parameter) &&
   ["next", "next.", "nextpage."].some((before) => `.${member}`.endsWith(`.${before}${parameter}`));
 
-/** A flag that there are more pages, beside a list whose last item's id is the cursor. */
+/** A flag that there are more pages, for responses in which the id of the last item is the cursor. */
 const MORE = /^(has_?)?more$/i;
 const AFTER_ID = /^(starting_?after|start_?after|after|after_?id)$/i;
 
-interface Named {
+/** A parameter of the request, by its name in the API. */
+interface PagingParameter {
   key: string;
   place: string;
 }
 
-/** How an answer with this schema leads to its next page; undefined if it does not. */
+/** The paging of a response with this schema; undefined if none is recognised. */
 export function pagingOf(
   answer: unknown,
   response: ResponseObject | undefined,
-  parameters: readonly Named[],
+  parameters: readonly PagingParameter[],
   schemas: Schemas,
 ): Paging | undefined {
   const hasLink = Object.keys(response?.headers ?? {}).some(
@@ -79,12 +80,12 @@ export function pagingOf(
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^a-z\d.]|^@odata\./g, "");
 
 interface Member {
-  /** Its path of names. */
+  /** Its path: `meta.next_cursor`. */
   at: string;
   format: unknown;
 }
 
-/** The members of an answer that are texts or numbers and may be about pages, the outer ones first. */
+/** The texts and numbers in a response that may be about pages, the outer members first. */
 function membersOf(answer: unknown, schemas: Schemas): Member[] {
   const found: Member[] = [];
   let level = [{ schema: answer, before: "", references: [] as readonly string[] }];
@@ -107,7 +108,7 @@ function membersOf(answer: unknown, schemas: Schemas): Member[] {
   return found;
 }
 
-/** The id of the last item of the answer's only list, where the answer says whether there are more. */
+/** Paging by the id of the last item, in a response with only one list and a flag that there are more items. */
 function lastItemOf(
   answer: unknown,
   query: readonly string[],

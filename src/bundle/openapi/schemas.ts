@@ -2,7 +2,7 @@
 import { isObject, type Json } from "../../core/model.ts";
 import { shortened } from "../../core/text.ts";
 import type { Description } from "./description.ts";
-import { componentName, FreeNames, sentences } from "./words.ts";
+import { componentName, UniqueNames, sentences } from "./words.ts";
 
 /** The most members of all objects in one tool's input; beyond them, inner objects are written without their members. */
 const MOST_MEMBERS = 120;
@@ -41,22 +41,22 @@ export interface Shape {
   references: readonly string[];
 }
 
-/** What the description of an argument says besides its schema. */
+/** Parts of an argument's description that do not come from its schema. */
 export interface About {
   /** A text in place of the schema's own. */
   description?: string | undefined;
-  /** What the API calls it. */
+  /** Its name in the API. */
   original?: string;
 }
 
 export class Schemas {
   readonly #description: Description;
-  readonly #names = new FreeNames(RESERVED);
+  readonly #names = new UniqueNames(RESERVED);
   /** Components whose code is written once, by reference; `times` is how often each is used. */
   readonly #used = new Map<string, { name: string; code: string; times: number }>();
   readonly #sizes = new Map<string, number>();
   readonly #circular = new Map<string, boolean>();
-  /** How many schemas the one that is written is in. */
+  /** The number of schemas around the current one. */
   #level = 0;
   /** Where the code accepts more than the description does, and why. */
   readonly notes = new Set<string>();
@@ -258,7 +258,7 @@ export class Schemas {
       : this.openObject(code, more ?? true, depth, references);
   }
 
-  /** The code of an object with these members; with `more`, also with others of that schema, where `true` is any. */
+  /** The code of an object with these members. `more` is the schema of additional members; `true` allows any. */
   openObject(
     members: string,
     more: unknown,
@@ -404,7 +404,7 @@ const mark = (reference: string) => `${MARK}${reference}${MARK}`;
 const referenceIn = (schema: unknown): string | undefined =>
   isObject(schema) && typeof schema["$ref"] === "string" ? schema["$ref"] : undefined;
 
-/** True for an object that may have no members but those that its schema names. */
+/** True for an object schema that forbids additional members. */
 export const isClosed = ({ keywords }: Pick<Shape, "keywords">): boolean =>
   keywords["additionalProperties"] === false || keywords["unevaluatedProperties"] === false;
 

@@ -14,7 +14,7 @@ import {
 import { chosenFrom, operationsOf, type Choice, type Operation } from "./operations.ts";
 import { Schemas } from "./schemas.ts";
 import { LeftOut, toolOf, type GeneratedTool } from "./tool.ts";
-import { FreeNames, sentences, snake } from "./words.ts";
+import { UniqueNames, sentences, snake } from "./words.ts";
 
 /** A servlet that was written. */
 export interface GeneratedServlet {
@@ -110,7 +110,7 @@ const listed = (notes: readonly string[]): string[] => [
 
 /** The path items of these operations, without their other operations. */
 function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
-  // Without a prototype, which a path could name.
+  // An object without a prototype, because a path may be named `__proto__`.
   const items = Object.create(null) as Record<string, PathItem>;
   for (const { path, method, item, object } of operations) {
     items[path] ??= Object.fromEntries(
@@ -151,7 +151,7 @@ const filled = ({ url, variables = {} }: ApiServer): string =>
     Object.hasOwn(variables, name) ? variables[name]!.default : whole,
   );
 
-/** The addresses of a provider: relative ones are the server's, and templates have the values of its variables. */
+/** The URLs of an OAuth provider: relative URLs are resolved against the server's, and templates filled in with its variables. */
 function addressesOf(settings: Json, { document }: Description, server: string): Json {
   const variables = Object.assign({}, ...(document.servers ?? []).map((one) => one.variables));
   const entries = Object.entries(settings).map(([key, address]) => {
@@ -236,7 +236,7 @@ function sharedInputs(
 ): Map<string, { constant: string; code: string }> {
   const all = tools.flatMap(({ inputs }) => [...inputs]);
   const seen = new Set<string>();
-  const names = new FreeNames(["JSON"]);
+  const names = new UniqueNames(["JSON"]);
   const shared = new Map<string, { constant: string; code: string }>();
   for (const [name, code] of all) {
     const key = `${name} ${code}`;

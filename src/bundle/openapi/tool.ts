@@ -13,11 +13,11 @@ import type {
 import type { Operation } from "./operations.ts";
 import { pagingOf, type Paging } from "./paging.ts";
 import { withDescription, isClosed, Schemas, type Shape } from "./schemas.ts";
-import { argumentName, FreeNames, isSameName, sentences, snake } from "./words.ts";
+import { argumentName, UniqueNames, isSameName, sentences, snake } from "./words.ts";
 
 /** Characters of a tool's description. */
 const DESCRIPTION = 300;
-/** The most members of an answer whose schema is written: APIs keep to it where answers are small. */
+/** The most members of a response whose schema is written: small responses tend to match their schemas. */
 const MOST_OUTPUT = 15;
 
 /** A tool of the servlet. */
@@ -25,7 +25,7 @@ export interface GeneratedTool {
   name: string;
   /** The zod schemas of its arguments, by their names. */
   inputs: Map<string, string>;
-  /** Writes the tool, with these members of its input. */
+  /** Returns the code of the tool, given the lines of code for the members of its input. */
   code(inputs: readonly string[]): string;
   /** Names that the code imports from `edge-servlets/api`. */
   imports: string[];
@@ -37,7 +37,7 @@ export interface GeneratedTool {
 const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Fields of the answer to keep, such as id or owner.name.")))`;
 const NEXT = `z.optional(z.string().check(z.describe("\`next\` of the previous answer, to get the page after it.")))`;
 
-/** Why an operation cannot become a tool. */
+/** Thrown for an operation that cannot become a tool; the message gives the reason. */
 export class LeftOut extends Error {}
 
 type Place = "path" | "query" | "headers" | "json" | "form" | "multipart" | "body";
@@ -52,28 +52,28 @@ interface Argument {
   /** Its schema in zod. */
   code: string;
   shape: Shape;
-  /** Writes its value in the request; by default the variable itself. */
+  /** Returns the code of its value in the request; by default the variable itself. */
   value?: (local: string) => string;
-  /** How it is sent, where that is not the client's default. */
+  /** Its serialisation in the request, if that is not the client's default. */
   style?: EncodingObject | undefined;
 }
 
 /** Names that a variable of a handler cannot have. */
-const TAKEN = new Set(
+const RESERVED = new Set(
   `api path context crypto z JSON Object Uint8Array arguments await break case catch class const
 continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
 interface let new null package private protected public return static super switch this throw true try typeof undefined var void
 while with yield`.split(/\s+/),
 );
 
-/** True for a parameter of the query or a header by which an API takes credentials. */
+/** True for a query parameter or header that carries credentials. */
 const isSecret = ({ name, in: at, description = "" }: Parameter): boolean =>
   at !== "path" &&
   (/^(x-)?(access|api|auth)[-_]?(token|key)$/i.test(name) ||
     (/^(x-)?token$/i.test(name) && /\bauth|scope/i.test(description)));
 
-/** The servlet that the tool is a part of. */
-interface Surroundings {
+/** The parts of the servlet that its tools share. */
+interface ServletParts {
   description: Description;
   schemas: Schemas;
   credentials: Credentials;
@@ -81,27 +81,27 @@ interface Surroundings {
 }
 
 /** Writes the tool of an operation. Throws a `LeftOut`. */
-export function toolOf(operation: Operation, around: Surroundings): GeneratedTool {
+export function toolOf(operation: Operation, around: ServletParts): GeneratedTool {
   return new ToolWriter(operation, around).tool();
 }
 
 class ToolWriter {
   readonly #operation: Operation;
-  readonly #around: Surroundings;
+  readonly #around: ServletParts;
   /** The path of its requests. */
   readonly #path: string;
   readonly #parameters: readonly Parameter[];
-  /** By their places and keys. */
+  /** Arguments by place and key: `query limit`. */
   readonly #arguments = new Map<string, Argument>();
-  readonly #names = new FreeNames();
+  readonly #names = new UniqueNames();
   readonly #notes: string[] = [];
-  /** Members with the same code in each request, by their places. */
+  /** Code of members that are the same in each request, by place. */
   readonly #fixed = new Map<Place, string[]>();
   readonly #imports = new Set<string>();
-  /** The body whose schema allows members beyond those it names; `schema` is theirs. */
+  /** The place of a body that allows additional members, and the schema of these members. */
   #open: { place: Place; schema: unknown } | undefined;
 
-  constructor(operation: Operation, around: Surroundings) {
+  constructor(operation: Operation, around: ServletParts) {
     this.#operation = operation;
     this.#around = around;
     this.#parameters = this.#usableParameters();
@@ -143,7 +143,7 @@ class ToolWriter {
       isRead && isJson
         ? pagingOf(answer, response, [...this.#arguments.values()], schemas)
         : undefined;
-    // What the cursor replaces may have the name `next`.
+    // The argument that `next` replaces may itself be named `next`.
     const replaced = this.#arguments.get(`query ${paging?.cursor ?? "page"}`);
     const has = (wanted: string) =>
       [...this.#arguments.values()].some((one) => one !== replaced && one.name === wanted);
@@ -153,7 +153,7 @@ class ToolWriter {
     const args = [...this.#arguments.values()];
     const rest = this.#restOf(args);
     for (const one of args) {
-      // A variable of this name would have what every object inherits, such as `constructor`.
+      // With a name such as `constructor`, a missing argument would have the inherited value.
       if (one.place !== rest && !one.isRequired && one.name in {})
         one.name = this.#names.take(inPlace(one.place, one.name));
     }
@@ -199,7 +199,7 @@ class ToolWriter {
     return this.#around.description.resolved<T>(value);
   }
 
-  /** The parameters of the operation and of its path that become arguments; of two with one name, the operation's. */
+  /** The parameters of the operation and its path that become arguments. An operation's parameter overrides one of its path. */
   #usableParameters(): Parameter[] {
     const { item, object } = this.#operation;
     const all = [...(item.parameters ?? []), ...(object.parameters ?? [])].map((one) =>
@@ -221,7 +221,7 @@ class ToolWriter {
     });
   }
 
-  /** Without a fragment, by which some descriptions tell operations apart, and without what parameters of the query add. */
+  /** The path without a fragment, which some descriptions add to distinguish operations, and without query parameters. */
   #requestPath(): string {
     const [whole = ""] = this.#operation.path.split("#");
     const [path, ...queries] = whole.split("?");
@@ -242,7 +242,7 @@ class ToolWriter {
     this.#fixed.set(place, [...all, `${memberName(key)}: ${code}`]);
   }
 
-  /** Takes a key that makes repeated requests one, which is a new one in each call; false if this is none. */
+  /** Fixes an idempotency key to a new value in each call. Returns false if the member is not an idempotency key. */
   #fixIdempotencyKey(place: Place, key: string, shape: Shape, about = ""): boolean {
     const { type, keywords, isNullable } = shape;
     const text = `${key} ${about} ${String(keywords["description"])}`;
@@ -266,7 +266,7 @@ class ToolWriter {
     if (at === "header" && this.#fixIdempotencyKey(place, key, shape, description)) return;
     const { name, about } = this.#named(place, key, description);
     const style = content === undefined ? this.#styleOf(parameter, shape) : undefined;
-    // In a path, anything but simple values and lists of them is a text.
+    // In a path, all values except simple ones and lists of them are texts.
     const items = schemas.shapeOf(shape.keywords["items"], shape.references);
     if (
       place === "path" &&
@@ -282,7 +282,7 @@ class ToolWriter {
     this.#add({ name, key, place, isRequired: required, code, shape, style, ...asText });
   }
 
-  /** How a parameter is sent, where that is not the client's default. Throws a `LeftOut` for paths that it cannot write. */
+  /** The style of a parameter, if it is not the client's default. Throws a `LeftOut` for a style of a path that is not supported. */
   #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): EncodingObject | undefined {
     const { type } = shape;
     const { style = "simple", explode = false } = given;
@@ -296,7 +296,7 @@ class ToolWriter {
     return this.#styleInQuery(given, shape);
   }
 
-  /** How lists and objects are sent in a query or form. https://spec.openapis.org/oas/v3.1.1.html#style-values */
+  /** The style of lists and objects in a query or form: https://spec.openapis.org/oas/v3.1.1.html#style-values */
   #styleInQuery(
     { style = "form", explode = style === "form", allowReserved }: EncodingObject,
     { type, choices, references }: Shape,
@@ -306,7 +306,7 @@ class ToolWriter {
     const own: EncodingObject = {};
     if (types.some((one) => ["array", "object", "any"].includes(one))) {
       if (style !== "form") own.style = style;
-      // By default the client repeats the name of a list, and makes JSON of an object.
+      // By default, the client repeats the name for each item of a list, and sends an object as JSON.
       const isUsual = style === "form" ? explode && !types.includes("object") : !explode;
       if (!isUsual && style !== "deepObject") own.explode = explode;
     }
@@ -314,7 +314,7 @@ class ToolWriter {
     return Object.keys(own).length === 0 ? undefined : own;
   }
 
-  /** How a member of a form is sent. https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
+  /** The encoding of a member of a form: https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
   #encodingOf(
     place: Place,
     given: EncodingObject | undefined,
@@ -325,7 +325,7 @@ class ToolWriter {
     if ([style, explode, allowReserved].some((one) => one !== undefined)) {
       return this.#styleInQuery(given, shape);
     }
-    // Of several types it is the first, since the schema is the same for all.
+    // The schema is the same for all content types, so the first one is used.
     const type = contentType.split(",")[0]!.trim();
     const isUsual = isScalar(shape)
       ? /^text\/plain$/i.test(type)
@@ -427,7 +427,7 @@ class ToolWriter {
     this.#add({ ...at, name, code, shape: schemas.shapeOf(base64), value, style });
   }
 
-  /** The name of an argument, and what its description says: also what the API calls it, where its name does not show that. */
+  /** The name of an argument, and its description, with its name in the API if the argument's name does not show it. */
   #named(place: Place, key: string, description?: string) {
     const base = argumentName(key);
     const name = this.#names.take(base, inPlace(place, base));
@@ -438,7 +438,7 @@ class ToolWriter {
     this.#arguments.set(`${argument.place} ${argument.key}`, argument);
   }
 
-  /** The description of the answer to a request that succeeds. */
+  /** The response object of a successful request. */
   #response(): ResponseObject | undefined {
     const responses = this.#operation.object.responses ?? {};
     const status = ["200", "201", "202", "2XX", "203", "206", "204"].find(
@@ -448,7 +448,7 @@ class ToolWriter {
     return found && this.#resolved<ResponseObject>(found);
   }
 
-  /** The code of an answer's schema, if it is small and flat. APIs leave members out and add some, so it allows both. */
+  /** The code of a small, flat response schema. It allows missing and additional members, because APIs have both. */
   #outputOf(schema: unknown): string | undefined {
     const { schemas } = this.#around;
     const { type, properties, isNullable } = schemas.shapeOf(schema);
@@ -484,13 +484,13 @@ class ToolWriter {
     return sentences(`${short.replace(/[.:]$/, "")}. ${long}`, DESCRIPTION);
   }
 
-  /** The place whose arguments the handler takes together, if they are as the API has them: that of most of these. */
+  /** The place whose arguments the handler collects in a rest property: the one with the most arguments that need no conversion. */
   #restOf(args: readonly Argument[]): Place | undefined {
     if (this.#open !== undefined) return this.#open.place;
     const counts = new Map<Place, number>();
     for (const one of args.filter(isPlain)) {
       if (["path", "headers", "body"].includes(one.place)) continue;
-      // A name that every object inherits can only be taken so.
+      // A name that every object inherits, such as `constructor`, works in a rest property only.
       const weight = one.name in {} ? args.length : 1;
       counts.set(one.place, (counts.get(one.place) ?? 0) + weight);
     }
@@ -528,7 +528,7 @@ class ToolWriter {
         return entries.length === 0 ? place : `${place}: { ...${place}, ${entries.join(", ")} }`;
       }
       const [only] = all;
-      // The value of a body that is one argument.
+      // A body that is a single argument.
       if (
         all.length === 1 &&
         only?.key === "body" &&
@@ -571,11 +571,11 @@ class ToolWriter {
 
   /** The names of variables in a handler, by their arguments. */
   #localsOf(explicit: readonly Argument[], own: Place | undefined): Map<Argument, string> {
-    const names = new Set([...TAKEN, own, ...explicit.map((one) => one.name)]);
+    const names = new Set([...RESERVED, own, ...explicit.map((one) => one.name)]);
     return new Map(
       explicit.map((one) => {
         let local = one.name;
-        if (TAKEN.has(local) || local === own) while (names.has(local)) local += "_";
+        if (RESERVED.has(local) || local === own) while (names.has(local)) local += "_";
         names.add(local);
         return [one, local];
       }),
@@ -599,21 +599,21 @@ class ToolWriter {
   }
 }
 
-/** The name of an argument that tells it from one in another place. */
+/** The name of an argument with its place as a prefix, to distinguish it from an argument in another place. */
 const inPlace = (place: Place, name: string): string =>
   `${place === "json" ? "body" : place}_${name}`;
 
-/** True for an argument that is as the API has it. */
+/** True for an argument whose name and value are sent unchanged. */
 const isPlain = ({ name, key, value }: Argument): boolean => name === key && !value;
 
-/** A parameter in a path. Its name has no braces, so that many of them take no time by their square. */
+/** A parameter in a path. Excluding braces from the name keeps matching linear. */
 const IN_PATH = /\{([^{}]+)\}/g;
 
-/** A name in the code of an object; `__proto__` without brackets would be its prototype. */
+/** The code of a member's name in an object literal. Without brackets, `__proto__` would set the prototype. */
 const memberName = (key: string): string =>
   key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
 
-/** A text as it stands in a template. */
+/** A text, escaped for a template literal. */
 const inTemplate = (text: string): string =>
   JSON.stringify(text)
     .slice(1, -1)
@@ -622,7 +622,7 @@ const inTemplate = (text: string): string =>
 
 const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
 
-/** A text in base64, for tests. */
+/** The schema of a text in base64, with an example for the generated test. */
 const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
 
 const bytesOf = (isRequired: boolean) => (local: string) =>
@@ -631,7 +631,7 @@ const bytesOf = (isRequired: boolean) => (local: string) =>
 const listOfBytes = (isRequired: boolean) => (local: string) =>
   `${local}${isRequired ? "" : "?"}.map((file) => Uint8Array.fromBase64(file))`;
 
-/** The schema of members that a body takes besides those it names; undefined if it does not say that there may be some. */
+/** The place and schema of the additional members of a body; undefined if the body does not declare any. */
 function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unknown } | undefined {
   const { additionalProperties: more = keywords["unevaluatedProperties"], patternProperties } =
     keywords;
@@ -682,22 +682,22 @@ function jsonIn(content: Record<string, MediaType>): unknown {
 const isScalar = ({ type, isNullable }: Shape): boolean =>
   !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
 
-/** True for a file in a form. What has an encoding is sent as its text. */
+/** True for a file in a form. A text with a content encoding is not a file: it is sent as it is. */
 const isBinary = ({ type, keywords }: Shape): boolean =>
   keywords["format"] === "binary" ||
   ("contentMediaType" in keywords && !("contentEncoding" in keywords)) ||
   (type === "any" && Object.keys(keywords).length === 0);
 
-/** Names of members that identify a request, which may be there to repeat it. */
+/** Names of members that identify a request so that it can be repeated safely. */
 const REQUEST_ID = /request[-_]?id$|client[-_]?(request[-_]?)?token$/i;
 
-/** Words for what adds something or only reads, and for what changes or removes something that is there. */
+/** Verbs of operations that create or read something, and verbs of operations that change or delete something. */
 const ADDS =
   /^(add|append|create|find|get|import|insert|invite|list|new|query|register|search|send|start|submit|upload|validate)s?$/;
 const CHANGES =
   /^(abort|archive|ban|block|cancel|change|clean|clear|close|deactivate|decline|delete|destroy|detach|disable|discard|drop|edit|end|erase|evict|expire|forget|kick|kill|merge|modify|move|overwrite|patch|purge|refund|reject|remove|rename|replace|reset|restore|revoke|rollback|rotate|set|stop|suspend|terminate|transfer|truncate|unassign|unpublish|unset|unsubscribe|update|upsert|void|wipe|write)s?$/;
 
-/** True for a POST that changes or removes something: by a word in its id, its summary or at the end of its path, or since its path ends with one thing. */
+/** True for a POST that changes or deletes something, judging by verbs in its id, summary and path, or by a path that ends with a parameter. */
 function changesByPost({ path, object: { operationId = "", summary = "" } }: Operation): boolean {
   const words = (text: string) => snake(text).split("_");
   const own = words(operationId);

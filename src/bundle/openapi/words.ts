@@ -1,8 +1,8 @@
-/** Turns names and texts of a description into those of a servlet. */
+/** Converts names and texts of an OpenAPI description for use in a servlet. */
 import { createHash } from "node:crypto";
 import { percentDecoded } from "../../core/text.ts";
 
-/** A name in snake_case: `issues/listForRepo` becomes `issues_list_for_repo`. */
+/** Converts a name to snake_case: `issues/listForRepo` becomes `issues_list_for_repo`. */
 export const snake = (text: string): string =>
   text
     .normalize("NFKD")
@@ -13,7 +13,7 @@ export const snake = (text: string): string =>
     .replaceAll(/^_+|_+$/g, "")
     .toLowerCase();
 
-/** A name of at most so many characters: a longer one becomes its first words and a digest. */
+/** Shortens a name to at most `most` characters: a longer name becomes its first words and a digest. */
 export function nameWithin(name: string, most: number): string {
   if (name.length <= most) return name;
   const digest = createHash("sha256").update(name).digest("hex").slice(0, 4);
@@ -21,11 +21,12 @@ export function nameWithin(name: string, most: number): string {
   return `${beginning.slice(0, Math.max(beginning.lastIndexOf("_"), most - 20))}_${digest}`;
 }
 
-/** The names of arguments that all clients accept, and their length if they are made. */
+/** Names of arguments that all clients accept. */
 const NAME = /^[A-Za-z]\w{0,63}$/;
+/** Maximum length of a generated name. */
 const LONGEST = 50;
 
-/** Signs in the names of parameters that tell two of them apart, such as `DateSent<` and `DateSent>`. */
+/** Words for signs that distinguish names of parameters, such as `DateSent<` and `DateSent>`. */
 const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/<=/g, "_lte_"],
   [/>=/g, "_gte_"],
@@ -36,7 +37,7 @@ const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/^-/, "minus_"],
 ];
 
-/** The name of an argument for this parameter: as it is, if clients and JavaScript accept that. */
+/** The name of the argument for this parameter: the parameter's own name if all clients accept it. */
 export function argumentName(key: string): string {
   if (NAME.test(key)) return key;
   const words = snake(SIGNS.reduce((text, [sign, word]) => text.replace(sign, word), key));
@@ -44,21 +45,21 @@ export function argumentName(key: string): string {
   return NAME.test(name) ? name : snake(`value ${name}`);
 }
 
-/** True if an argument's name shows what the API calls it, apart from separators and case. */
+/** True if an argument's name equals the API's name, ignoring separators and case. */
 export const isSameName = (name: string, key: string): boolean =>
   name.replaceAll("_", "").toLowerCase() === key.replaceAll(/[\s_.:$@[\]-]/g, "").toLowerCase();
 
-/** Gives names, each once. */
-export class FreeNames {
+/** Allocates unique names. */
+export class UniqueNames {
   readonly #taken: Set<string>;
-  /** The number that the next of the same name has. */
+  /** The next number to try, by name. */
   readonly #counts = new Map<string, number>();
 
   constructor(taken: Iterable<string> = []) {
     this.#taken = new Set(taken);
   }
 
-  /** The first free one of these names, or of the first with a number. */
+  /** Allocates `name`, else `other`, else the first free name that `numbered` makes. */
   take(name: string, other = name, numbered = (count: number) => `${name}_${count}`): string {
     let free = [name, other].find((one) => this.#isFree(one));
     let count = this.#counts.get(name) ?? 2;
@@ -83,14 +84,14 @@ export function componentName(reference: string): string {
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
-  // Constants of inputs have capitals only.
+  // Names in capitals only are reserved for constants of inputs.
   return /^[A-Z].*[a-z]/.test(name) ? name : `Schema${name}`;
 }
 
-/** The first whole sentences of a text, without markup, of at most so many characters; or the beginning of a first sentence that is longer. */
+/** The first whole sentences of a text, without markup, up to `most` characters. A longer first sentence is cut. */
 export function sentences(text: string, most: number): string {
   const plain = text
-    // These patterns take time by the square of a text's length.
+    // The patterns below take quadratic time.
     .slice(0, 20 * most)
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -112,6 +113,6 @@ export function sentences(text: string, most: number): string {
   return `${beginning.slice(0, Math.max(beginning.lastIndexOf(" "), most / 2))}…`;
 }
 
-/** Sentences that lead to a page, which a model does not open. */
+/** Sentences that refer to a web page, which a model does not open. */
 const ELSEWHERE =
   /^(For (more|further) (information|details)|(Please )?(see|refer to)|Learn more|Read more|More info)\b/i;
