@@ -1,4 +1,4 @@
-/** Can a server listen at an address? And who does? */
+/** Checks that a server can listen at an address, and finds the process that already does. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { lookup } from "node:dns/promises";
@@ -8,12 +8,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Refusal } from "./refusal.ts";
 
-/** How long a port may still be taken after a server has ended: its process does not close all at once. */
+/** How long a port may stay in use after its server has ended. */
 const CLOSING_MS = 2000;
 
-/** Throws a `Refusal` for an address that the server cannot listen at: workerd's own message says less. */
+/** Throws a `Refusal` if the server cannot listen at this address; workerd's own message does not name the cause. */
 export async function demandFree(host: string, port: number): Promise<void> {
-  // A name may stand for an address of IPv4 and one of IPv6, of which this machine may have no other.
+  // A name may resolve to an IPv4 and an IPv6 address, and this machine may support only one of them.
   const addresses = await lookup(host === "*" ? "0.0.0.0" : host, { all: true }).catch(() => []);
   if (addresses.length > 1) {
     for (const { address } of addresses) await demandFreeAt(address, port, ["EADDRNOTAVAIL"]);
@@ -34,11 +34,11 @@ async function demandFreeAt(host: string, port: number, ignored: string[] = []):
     const pid = await listenerAt(port);
     const program = pid === undefined ? "another program" : `another program, process ${pid}`;
     throw new Refusal(
-      `Port ${port} of ${host} is taken by ${program}. Stop that, or name another port: --port PORT`,
+      `Port ${port} of ${host} is taken by ${program}. Stop that program, or name another port: --port PORT`,
     );
   }
   throw new Refusal(
-    `${host}:${port} cannot be listened at: ${failure.message}. Check --host and --port.`,
+    `The server cannot listen at ${host}:${port}: ${failure.message}. Check --host and --port.`,
   );
 }
 
@@ -48,7 +48,7 @@ const failureToListen = (host: string, port: number) =>
     probe.listen(port, host, () => probe.close(() => done(undefined)));
   });
 
-/** The id of the process that listens at a port; undefined where that cannot be told, such as of another user's. */
+/** The id of the process that listens at a port; undefined if it is unknown, as for a process of another user. */
 async function listenerAt(port: number): Promise<string | undefined> {
   if (!existsSync("/proc/net/tcp")) {
     const args = ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-t"];

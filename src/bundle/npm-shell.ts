@@ -1,22 +1,22 @@
-/** How often this process looks whether the shell by which npm has started it is still there, in ms. */
-const LOOK_MS = 250;
+/** Interval at which this process checks that its parent, the shell that npm started, still runs. */
+const CHECK_MS = 250;
 
-let looking: NodeJS.Timeout | undefined;
+let timer: NodeJS.Timeout | undefined;
 
 /**
- * Sends SIGTERM to this process once the shell has ended in which npm runs it as a script. npm passes the signal on to that
- * shell alone, which ends without passing it on: the process would be left behind with its port and its storage.
+ * Sends SIGTERM to this process when the shell in which npm runs the script ends. npm forwards a signal only to that shell,
+ * which ends without forwarding it; without this, the process would survive and keep its port and storage.
  */
 export function endWithShellOfNpm(): void {
   if (process.env["npm_lifecycle_event"] === undefined || process.platform === "win32") return;
   const shell = process.ppid;
-  looking = setInterval(() => {
+  timer = setInterval(() => {
     if (process.ppid === shell) return;
-    clearInterval(looking);
+    clearInterval(timer);
     process.kill(process.pid, "SIGTERM");
-  }, LOOK_MS);
-  looking.unref();
+  }, CHECK_MS);
+  timer.unref();
 }
 
-/** For a process that ends already: at Ctrl+C the shell is gone first, and a second signal would cut off open calls. */
-export const outliveShellOfNpm = (): void => clearInterval(looking);
+/** Must be called when this process begins to end: at Ctrl+C the shell ends first, and a second signal would cut off open calls. */
+export const outliveShellOfNpm = (): void => clearInterval(timer);

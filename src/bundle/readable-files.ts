@@ -1,6 +1,6 @@
 /**
- * Which files a servlet may be made of. Its folder may be anybody's, and what it takes is served to callers: so links and imports
- * give it no file of who bundles it that is not meant to be code.
+ * Decides which files a servlet may include. A servlet may come from a stranger, and its files are served to callers. So its
+ * links and imports must not reach private files on the machine that bundles it.
  */
 import { access, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve, sep } from "node:path";
@@ -8,15 +8,18 @@ import type { Plugin } from "esbuild";
 import { OWN_FOLDER } from "./own.ts";
 import { Refusal } from "./refusal.ts";
 
-/** The endings of files of code, by the real names of these. Any other file is data. */
+/** Extensions of code files. Every other file is data. The extension is that of the real path, not of a link. */
 const CODE = new Set(
   ".c .css .cjs .cts .h .js .jsx .mjs .mts .py .ts .tsx .wasm .wat .whl".split(" "),
 );
 
-/** True if a path is that of the folder or lies below it. Both are real paths. */
+/** True if the path is the folder or lies below it. Both are real paths. */
 const isBelow = (path: string, folder: string) => `${path}${sep}`.startsWith(`${folder}${sep}`);
 
-/** The real path of a file that the servlet in this folder may take; undefined if there is no such file. */
+/**
+ * The real path of a file that the servlet in this folder may include; undefined if there is no such file. Throws a `Refusal`
+ * for a file that the servlet may not include. With `asData`, a code file counts as data.
+ */
 export async function readablePath(
   servlet: string,
   path: string,
@@ -28,24 +31,25 @@ export async function readablePath(
   const isCode = !asData && CODE.has(extname(real));
   const root = isBelow(real, folder) ? folder : await rootOf(real, folder, isCode);
   const shown = relative(".", path);
-  const what = real === resolve(path) ? shown : `${shown} is a link to ${relative(".", real)}: it`;
+  const subject =
+    real === resolve(path) ? shown : `${shown} is a link to ${relative(".", real)}, which`;
   if (root === undefined) {
     throw new Refusal(
       isCode
-        ? `${what} is outside of the servlet's project: copy it there, or install it as a package`
-        : `${what} is outside of the servlet's folder, which has all its files but code: copy it there`,
+        ? `${subject} is outside of the servlet's project: copy the file into the project, or install it as a package`
+        : `${subject} is outside of the servlet's folder: only code may be elsewhere, so copy the file into the folder`,
     );
   }
-  // Stores of packages have folders with a dot.
+  // Package managers use folders such as node_modules/.pnpm.
   const inside = relative(root, real).replace(/^.*[\\/]node_modules[\\/]|^node_modules[\\/]/, "");
   if (inside.split(sep).some((part) => part.startsWith(".")))
     throw new Refusal(
-      `${what} is a file or in a folder whose name begins with a dot, which no servlet takes: rename it`,
+      `${subject} is hidden (a name in its path begins with a dot), and servlets do not include hidden files: rename it`,
     );
   return real;
 }
 
-/** The text of a file that the servlet in this folder may take; undefined if there is no such file. Throws a `Refusal`. */
+/** The text of a file, as `readablePath`; undefined if there is no such file. Throws a `Refusal`. */
 export async function readableText(
   servlet: string,
   path: string,
@@ -55,7 +59,7 @@ export async function readableText(
   return real && readFile(real, "utf8").catch(() => undefined);
 }
 
-/** The folder that lets a servlet take a file beyond its own folder: its project, for code, or a package. */
+/** The project (for code only) or package that permits a file outside of the servlet's folder; undefined if there is none. */
 async function rootOf(real: string, folder: string, isCode: boolean): Promise<string | undefined> {
   const project = await projectOf(folder);
   if (isCode && isBelow(real, project)) return project;
@@ -64,12 +68,12 @@ async function rootOf(real: string, folder: string, isCode: boolean): Promise<st
   if (installed !== undefined) {
     for (const owner of owners) {
       const packages = join(owner, "node_modules");
-      // Links that the servlet itself brings prove nothing.
+      // The servlet's own links are not trusted.
       const store = owner === folder ? packages : await realpath(packages).catch(() => packages);
       if (installed.startsWith(join(store, sep))) return installed;
     }
   }
-  // What comes with the kit.
+  // The kit's own sources.
   if (isCode && isBelow(real, join(OWN_FOLDER, "src"))) return OWN_FOLDER;
   for (const owner of owners) {
     const linked = owner === folder ? [] : await linkedPackages(join(owner, "node_modules"));
@@ -79,7 +83,7 @@ async function rootOf(real: string, folder: string, isCode: boolean): Promise<st
   return undefined;
 }
 
-/** The folder with the code of whoever bundles: where the command runs if the servlet is there, else the nearest package. */
+/** The servlet's project: the current folder if the servlet is below it, else the nearest folder with a package.json. */
 async function projectOf(folder: string): Promise<string> {
   const here = await realpath(".");
   if (isBelow(folder, here)) return here;
@@ -93,13 +97,13 @@ async function projectOf(folder: string): Promise<string> {
   return folder;
 }
 
-/** A folder, the one that it is in, and so on. */
+/** The folder and all its ancestors, the nearest first. */
 function ancestorsOf(folder: string): string[] {
   const above = dirname(folder);
   return [folder, ...(above === folder ? [] : ancestorsOf(above))];
 }
 
-/** The real folders of packages that are links in a folder `node_modules`, as workspaces and `npm link` have them. */
+/** The real folders of linked packages in a `node_modules` folder, as created by workspaces and `npm link`. */
 async function linkedPackages(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
@@ -110,7 +114,7 @@ async function linkedPackages(folder: string): Promise<string[]> {
   return found;
 }
 
-/** Has esbuild read those files only that the servlet in this folder may take. */
+/** An esbuild plugin that rejects files that the servlet in this folder may not include. */
 export const readableFiles = (servlet: string): Plugin => ({
   name: "readable files",
   setup(on) {

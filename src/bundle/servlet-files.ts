@@ -65,7 +65,7 @@ export async function demandInside(place: string, host: string): Promise<void> {
   );
 }
 
-/** All files below a folder, in the order of their paths, without links and names with a dot; none if there is no such folder. */
+/** All files below a folder in the order of their paths, without links and hidden files; empty if there is no such folder. */
 export async function filesOf(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   // `readdir` follows links to folders.

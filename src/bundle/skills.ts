@@ -27,16 +27,16 @@ export interface SkillArchive extends DigestedFile {
   skills: Skills;
 }
 
-/** What was found in a folder of skills. */
+/** The skills of a folder, and warnings about it. */
 export interface FoundSkills {
-  /** Undefined if there is no skill. */
+  /** Undefined if the folder has no valid skill. */
   archive?: SkillArchive;
-  /** Which skills and folders are left out, and which links lead nowhere. */
+  /** Messages about skills and folders that are left out, and about broken links. */
   warnings: string[];
 }
 
 /**
- * Reads the skills of a servlet or project, from `skills/` in its folder. What is no skill is left out, with a warning.
+ * Reads the skills of a servlet or project from `skills/` in its folder. Leaves out invalid skills, with a warning.
  *
  * Throws a `Refusal` for a folder that is a link elsewhere, and for skills that are too large together.
  */
@@ -59,7 +59,7 @@ export async function skillsIn(folder: string, cache: string): Promise<FoundSkil
   for (const { path, isGuessed } of all)
     if (isGuessed === true)
       warnings.push(
-        `skills/${path} is in no Unicode, and was read as Windows-1252: save it as UTF-8`,
+        `skills/${path} is not in Unicode, and was read as Windows-1252: save it as UTF-8`,
       );
   const skills: Skill[] = [];
   for (const { path } of described) {
@@ -96,7 +96,7 @@ export async function skillsIn(folder: string, cache: string): Promise<FoundSkil
 const sizeOf = (files: readonly SkillFile[]): number =>
   files.reduce((sum, { size }) => sum + size, 0);
 
-/** Warns of folders without any SKILL.md. Files beside the folders of skills, such as a README.md, are nobody's mistake. */
+/** Warnings about folders without a SKILL.md. Files beside the folders, such as a README.md, need no warning. */
 function strayWarnings(files: readonly SkillFile[]): string[] {
   const folders = new Map<string, boolean>();
   for (const { path } of files) {
@@ -125,8 +125,8 @@ export function demandOwnFolders(
 }
 
 /**
- * Markdown as it is served, in UTF-8 without a byte order mark, which clients would take for a part of the text. What is in no
- * Unicode is read as Windows-1252, as most of it is.
+ * Converts Markdown to UTF-8 without a byte order mark, which clients would treat as a part of the text. Bytes that are not
+ * valid Unicode are read as Windows-1252, the most likely encoding; `isGuessed` is true then.
  */
 function inUtf8(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>; isGuessed?: boolean } {
   const [first, second] = bytes;
@@ -214,12 +214,12 @@ function frontmatterIn(written: string, refuse: (why: string) => never): Json {
     if (value === undefined)
       return refuse(`has frontmatter that is not YAML: ${(error as Error).message}`);
   }
-  return isObject(value) ? value : refuse("has frontmatter that is no map of names to values");
+  return isObject(value) ? value : refuse("has frontmatter that is not a map of names to values");
 }
 
 /**
- * Frontmatter whose texts are not quoted though YAML wants it, as clients read it: `description: Use it when: asked`,
- * `argument-hint: [file] [n]`. Undefined if that is not what is wrong.
+ * Reads frontmatter with texts that YAML requires to be quoted, as clients do: `description: Use it when: asked`,
+ * `argument-hint: [file] [n]`. Undefined if the frontmatter is invalid for another reason.
  */
 function looselyRead(written: string): Json | undefined {
   const entries = written.split(/\r?\n(?=[A-Za-z_][\w-]*:(?:\s|$))/);
@@ -238,7 +238,7 @@ function looselyRead(written: string): Json | undefined {
   return isTwice ? undefined : Object.fromEntries(all);
 }
 
-/** Throws a `Refusal` for a skill that alone has too many files or bytes. */
+/** Throws a `Refusal` if this skill has too many files or bytes. */
 function demandSmall({ path }: Skill, files: readonly SkillFile[]): void {
   const own = files.filter((file) => file.path.startsWith(`${path}/`));
   if (own.length > MOST_FILES)
@@ -252,7 +252,7 @@ function demandSmall({ path }: Skill, files: readonly SkillFile[]): void {
     );
 }
 
-/** Warns of links in Markdown to what is no file of these skills. */
+/** Warnings about links in Markdown that do not lead to a file or folder of these skills. */
 function linkWarnings(
   files: readonly SkillFile[],
   roots: ReadonlySet<string>,
@@ -262,7 +262,7 @@ function linkWarnings(
   return files
     .filter(({ path }) => path.endsWith(".md"))
     .flatMap(({ path }) => {
-      // Clients start from the skill's folder, and people from that of the file.
+      // Clients resolve a link from the skill's folder, and people from the folder of the file.
       const starts = foldersOf(path).filter((one) => roots.has(one) || one === posix.dirname(path));
       const isThere = (link: string) =>
         starts.some((from) => there.has(posix.join(from, link).replace(/\/$/, "")));
@@ -270,7 +270,7 @@ function linkWarnings(
         .filter((link) => !isThere(link))
         .map(
           (link) =>
-            `skills/${path} links to ${link}, which is no file of a skill: write the file, or correct the link`,
+            `skills/${path} links to ${link}, which is not a file of a skill: write the file, or correct the link`,
         );
     });
 }
@@ -283,7 +283,7 @@ function linksIn(text: string): string[] {
   const prose = text
     .replaceAll(/^[ \t]*(`{3,9}|~{3,9})[^]*?(^[ \t]*\1|$(?![^]))/gm, "")
     .replaceAll(/<!--[^]*?(-->|$(?![^]))/g, "")
-    // Lines that are indented after a blank one; in a list they may be no code, but a link there is missed at worst.
+    // Indented code. In a list, such lines may be text; then a broken link there goes unnoticed.
     .replaceAll(/(?<=^[ \t]*\r?\n)(( {4}| {0,3}\t).*(\r?\n|$))+/gm, "")
     .replaceAll(/``[^\n]*?``|`[^`\n]*`/g, "");
   const links = prose.matchAll(/\]\(\s*<?([^()<>\s]+)>?(?:\s+["'(][^)\]]*)?\)/g);

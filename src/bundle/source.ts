@@ -80,7 +80,7 @@ export async function refuseMisnamed(folder: string, names: readonly string[]): 
   }
 }
 
-/** Those of the names that are of files of its own: not of folders, of links to nothing, as editors make, or with a dot. */
+/** The names of regular files that are not hidden, without folders and broken links, which some editors create. */
 async function filesIn(folder: string, names: string[]): Promise<string[]> {
   const states = await Promise.all(
     names.map((name) => stat(join(folder, name)).catch(() => undefined)),

@@ -1,4 +1,4 @@
-/** Which servlets have no calls that wait for a person, or for long? */
+/** Determines which servlets never wait, and which may ask the user. */
 import { dialects, type DialectName } from "../servlets/dialects.ts";
 import { keepsState, type Manifest } from "../servlets/manifest.ts";
 import { suspendsIn } from "../wasm/link.ts";
@@ -16,21 +16,21 @@ const WAITING_PYTHON =
 const neverWaits = (text: string, names: RegExp, manifest: Manifest): boolean =>
   !keepsState(manifest) && manifest.may_call === undefined && !names.test(text);
 
-/** The names by which code asks the user: those of the kits, and of a result that asks. */
+/** Names in code that asks the user: functions of the kits, and members of a result that asks. */
 const ASKING =
   /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests)\b/;
 
-/** The names by which code runs other code, or reaches what it does not name. */
+/** Names in code that may call functions whose names are not in its text. */
 const HIDING =
   /\b(?:runScript(?! } = __kit)|exec|eval|getattr|import_module|__import__)\b|\bFunction\(/;
 
-/** True for a servlet in TypeScript or Python whose code can ask the user; undefined if its own text does not tell. */
+/** True if the code of a servlet in TypeScript or Python can ask the user; undefined if its text does not show whether. */
 export function codeMayAsk(text: string, hasPackages = false): boolean | undefined {
   if (ASKING.test(text)) return true;
   return hasPackages || HIDING.test(text) ? undefined : false;
 }
 
-/** True for a plugin that imports a function by which it asks the user, or has the words of a result that asks. */
+/** True for a plugin that imports a host function that asks the user, or contains the text `input_required`. */
 export const pluginMayAsk = (wasm: Uint8Array<ArrayBuffer>): boolean =>
   WebAssembly.Module.imports(new WebAssembly.Module(wasm)).some(({ name }) =>
     ["create_elicitation", "request_input", "ask_client"].includes(name),

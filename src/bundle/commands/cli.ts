@@ -125,9 +125,9 @@ async function perform(): Promise<number | void> {
   }
 }
 
-/** Says what is wrong with the settings of `start` before the bundle is made, and which variables are misspelt. */
+/** Checks the settings of `npm start` before the bundle step. Throws a `Refusal`; warns of misspelt variables. */
 async function demandStartable(): Promise<void> {
-  // Its types are those of the host.
+  // Imported at run time: its types are those of the host.
   const { href } = pathToFileURL(script("../../host/options"));
   const options = (await import(href)) as {
     variablesForStart(args: string[]): Promise<Record<string, string>>;

@@ -43,23 +43,23 @@ const END = Date.UTC(10_000, 0);
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
 const SCOPE = /^([\w.-]+|[^\s:']+:[^\s']+)$/;
 
-/** The variable in the text of a file, whose quoted value may span lines. */
+/** API_KEYS in the text of a file of variables. A quoted value may span lines. */
 const VARIABLE =
   /^\uFEFF?[ \t]*(?:export[ \t]+)?API_KEYS[ \t]*=[ \t]*(?:'[^']*'|"[^"]*"|`[^`]*`)?.*\r?\n?/gm;
 
-/** Where keys are kept. */
+/** A place that stores keys. */
 interface KeyStore {
-  /** What has them, whether it is there or not, as messages name it. */
+  /** Its name in messages, whether it exists or not. */
   name: string;
   isThere: boolean;
   /** Throws a `Refusal` if the file is damaged. */
   read(): Keys;
   write(keys: Keys): void;
-  /** What a server has to do to know of a change. */
-  news: string;
+  /** How a new key takes effect, for the user. */
+  activation: string;
 }
 
-/** The keys of a folder, in a file of their own and where `npm run dev` looks for variables, which it reads again. */
+/** The keys of a folder, in .keys.json and in the file from which `npm run dev` reads variables. */
 function keysOfFolder(folder: string): KeyStore {
   const file = join(folder, FILE);
   const isThere = existsSync(file);
@@ -71,11 +71,12 @@ function keysOfFolder(folder: string): KeyStore {
       writePrivate(file, JSON.stringify(keys, null, 2));
       writeVariable(join(folder, variablesFileIn(folder)), keys);
     },
-    news: "If `npm run dev` is running, it reloads now, and takes the key in some seconds; until then it lets in the same callers as before. `npm start` takes it when it is started again. For the deployed Worker: npm run keys -- push",
+    activation:
+      "If `npm run dev` is running, it reloads now, and takes the key in some seconds; until then it lets in the same callers as before. `npm start` takes it when it is started again. For the deployed Worker: npm run keys -- push",
   };
 }
 
-/** The keys in a file of secrets, which has them alone. */
+/** The keys in a file of secrets, which is their only store. */
 function keysOfSecrets(file: string): KeyStore {
   const text = existsSync(file) ? readFileSync(file, "utf8") : "";
   const { API_KEYS } = variablesIn(text, file);
@@ -86,11 +87,11 @@ function keysOfSecrets(file: string): KeyStore {
       const keys = keysSchema.safeParse(API_KEYS === undefined ? {} : jsonIn(API_KEYS));
       if (keys.data !== undefined) return keys.data;
       throw new Refusal(
-        `API_KEYS in ${file} does not have the form of keys. Mend or remove it, and make its keys again.`,
+        `API_KEYS in ${file} is not valid: it must be JSON as npm run keys writes it. Correct the line, or remove it and make its keys again.`,
       );
     },
     write: (keys) => writeVariable(file, keys),
-    news: `The server takes it when it is started again: npm start -- --secrets ${shellWord(file)}`,
+    activation: `The server takes it when it is started again: npm start -- --secrets ${shellWord(file)}`,
   };
 }
 
@@ -98,7 +99,7 @@ function keysOfSecrets(file: string): KeyStore {
 function writeVariable(file: string, keys: Keys): void {
   const variables = existsSync(file) ? readFileSync(file, "utf8") : "";
   const others = variables.replace(VARIABLE, "").replace(/([^\n])$/, "$1\n");
-  // Without any keys nobody may call: without the variable anybody might.
+  // Write the variable even without keys: an empty list admits nobody, but without the variable the server is open.
   writePrivate(file, `${others}API_KEYS='${JSON.stringify(keys)}'`);
 }
 
@@ -189,7 +190,9 @@ export async function keyCommand(
       const hash = createHash("sha256").update(key).digest("hex");
       const added = { hash, ...(scopes && { scopes }), ...(expires && { expires }) };
       store.write({ ...keys, [name]: added });
-      return [created(name, key, scopes), store.news, ...(await unfitting(scopes))].join("\n");
+      return [created(name, key, scopes), store.activation, ...(await unfitting(scopes))].join(
+        "\n",
+      );
     }
     case "list":
       return listed(keys, isThere);
@@ -198,7 +201,7 @@ export async function keyCommand(
       store.write(rest);
       return values.secrets === undefined
         ? `Revoked the key ${name} in this folder. To revoke it in the deployed Worker: npm run keys -- push`
-        : `Revoked the key ${name} in this file. A server that runs refuses it once it is started again; to revoke it at once: its page Operate.`;
+        : `Revoked the key ${name} in this file. A running server refuses it only after a restart. To revoke it at once, use the server's page Operate.`;
     }
     case "push": {
       if (!isThere) {
@@ -243,7 +246,7 @@ This is the key of ${name}. It is not kept and cannot be shown again; a client s
   Authorization: Bearer ${key}${demand}`;
 }
 
-/** Warnings of scopes that no servlet here fits: it may be misspelt, or installed on the server. */
+/** Warnings about scopes that match no servlet of the project: the name may be misspelt, or the servlet installed on the server. */
 async function unfitting(scopes: readonly string[] = []): Promise<string[]> {
   const { scannedServlets } = await import("./local-variables.ts");
   const names = (await scannedServlets()).map(({ name }) => name);
@@ -255,8 +258,8 @@ async function unfitting(scopes: readonly string[] = []): Promise<string[]> {
       if (names.some((name) => fits(servlet, name))) return [];
       const meant = nearest(servlet, names);
       const hint =
-        meant === undefined ? `those here are ${names.join(", ")}` : `did you mean ${meant}?`;
-      return `Beware: ${servlet}:${own} fits no servlet of this project (${hint}). It grants nothing unless such a servlet is installed on the server.`;
+        meant === undefined ? `its servlets are ${names.join(", ")}` : `did you mean ${meant}?`;
+      return `Beware: ${servlet}:${own} matches no servlet of this project (${hint}). The scope grants nothing unless such a servlet is installed on the server.`;
     });
 }
 

@@ -1,4 +1,4 @@
-/** Which variables and secrets does the Worker have on this machine? */
+/** Reads the variables and secrets that the Worker has on this machine. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parse } from "smol-toml";
@@ -12,7 +12,7 @@ interface Named {
   env?: string;
 }
 
-/** Those of wrangler.toml, .dev.vars and .env, as `wrangler dev` reads them: of another configuration or environment if named. */
+/** Names of the variables in wrangler.toml, .dev.vars and .env, read as `wrangler dev` does, for the named configuration and environment. */
 export async function localVariables(named: Named = {}): Promise<Set<string>> {
   const values = await localValues(named);
   // An empty one counts as missing.
@@ -31,7 +31,7 @@ export async function localValues(named: Named): Promise<Record<string, unknown>
   return Object.fromEntries(Object.entries(found).map(([name, { value }]) => [name, value]));
 }
 
-/** The values where they stand in wrangler.toml alone; else undefined: wrangler knows, but takes a second to load. */
+/** The values, if wrangler.toml is their only source; otherwise undefined, and wrangler must read them, which takes a second to load. */
 function plainValues({ config = "wrangler.toml", env }: Named) {
   const others = ["CLOUDFLARE_ENV", "CLOUDFLARE_INCLUDE_PROCESS_ENV"];
   if (env !== undefined || !config.endsWith(".toml") || others.some((name) => process.env[name]))
@@ -41,20 +41,20 @@ function plainValues({ config = "wrangler.toml", env }: Named) {
     if (beside.some((name) => /^\.(dev\.vars|env)(\.|$)/.test(name))) return undefined;
     return varsSchema.parse(parse(readFileSync(config, "utf8"))).vars;
   } catch {
-    // Wrangler says what is wrong with it.
+    // Wrangler reports the error.
     return undefined;
   }
 }
 
 const varsSchema = z.object({ vars: z.record(z.string(), z.unknown()).default({}) });
 
-/** The servlets of the project, as far as their manifests can be read. */
+/** The servlets of the project whose manifests can be read. */
 export async function scannedServlets() {
   const { scan } = await import("../scan.ts");
   return scan(servletFolders(), new Refusals());
 }
 
-/** Those of these variables that no servlet and nothing of the server uses, in words; all, or those that are misspelt. */
+/** Messages about variables that neither a servlet nor the server uses: about all of them, or only those that look misspelt. */
 export async function unusedAmong(values: object, { isMisspelt = false } = {}): Promise<string[]> {
   const [servlets, { unusedIn }] = await Promise.all([
     scannedServlets(),
@@ -65,7 +65,7 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
   return unusedIn(servlets, Object.keys(variables), { isMisspelt });
 }
 
-/** How the server reads its settings. Its types are those of Workers, which this room does not have. */
+/** Loads the server's reader of settings at run time, because its types are those of Workers, which this room does not have. */
 export async function settingsReader() {
   const { href } = new URL(`../../settings/env${OWN_EXTENSION}`, import.meta.url);
   return (await import(href)) as {

@@ -74,11 +74,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   tkinter: "a servlet has no screen: give it a view",
 };
 
-/** True for a module that is known to be missing. */
+/** True for a module that has advice because it is known to be missing in servlets. */
 export const isAdvised = (name: string): boolean =>
   Object.hasOwn(ADVICE, name) || Object.hasOwn(ADVICE, name.split(".")[0]!);
 
-/** The message for an import of a missing module. */
+/** The message about an import of a missing module, with advice. */
 export function adviceOn(name: string): string {
   const known = ADVICE[name] ?? ADVICE[name.split(".")[0]!];
   if (known !== undefined) return `there is no ${name} in a servlet, as ${known}`;
@@ -111,10 +111,10 @@ const USELESS = new Map([
   ],
 ]);
 
-/** Packages that the library of servlets has by itself, in place of those of an index. */
+/** Packages that servlets have without installing them. They replace those of a package index. */
 const PROVIDED = new Set("fastmcp httpcore httpx httpx2 mcp mcp-types requests".split(" "));
 
-/** True for a package, or the module of one, that the library of servlets has by itself. */
+/** True for a package, or a module of one, that servlets have without installing it. */
 export const isProvided = (name: string): boolean =>
   PROVIDED.has(name.split(".")[0]!.replaceAll("_", "-"));
 

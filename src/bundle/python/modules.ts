@@ -139,7 +139,7 @@ export async function modulesOf(
     const others = found.has(imported) ? RARE : present.has(imported) ? HIDDEN : {};
     for (const one of others[imported] ?? []) await want(one);
   };
-  /** Warnings about packages, by their names. */
+  /** The first warning about each package, by package name. */
   const failing = new Map<string, string>();
   await want(SERVLET_MODULE);
   await want(LOADING_MODULE);
@@ -178,7 +178,7 @@ export async function modulesOf(
             : adviceOnPart(submodulesOf(one).filter((each) => !inside.includes(each)));
         const said = `${module.path}:${one.line}: ${advice}`;
         if (advice !== undefined && !one.isOptional && isAuthors) throw new Refusal(said);
-        // Loading a package fails where it needs such a module then; else a call does.
+        // An import at the top of a package's module fails in the bundle step; an import in a function fails in a call.
         const isFailing = advice !== undefined && one.isLazy && !one.isOptional && !isLibrary;
         const [owner] = importer.split(".") as [string];
         if (isFailing && isAdvised(one.name))

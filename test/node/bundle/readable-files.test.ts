@@ -176,7 +176,7 @@ describe("a servlet is refused", () => {
       text.replaceAll("FOLDER", folder),
     ]);
     await expect(bundled(Object.fromEntries(given), links)).rejects.toThrow(
-      /outside of the servlet's (folder|project)|begins with a dot/,
+      /is outside of the servlet's (folder|project):|begins with a dot/,
     );
   });
 });

@@ -414,7 +414,10 @@ describe("is refused with what to do:", () => {
   const CASES: Record<string, [HostingOptions, RegExp]> = {
     "an unknown option": [{ args: ["--prot", "1"] }, /Unknown option '--prot'[^]*--port PORT/],
     "a port that is not a number": [{ args: ["--port", "many"] }, /--port many is not valid/],
-    "an address of another machine": [{ args: ["--host", "192.0.2.1"] }, /cannot be listened at/],
+    "an address of another machine": [
+      { args: ["--host", "192.0.2.1"] },
+      /cannot listen at 192\.0\.2\.1:/,
+    ],
     "no configuration": [
       { args: ["--config", "none.toml"] },
       /none\.toml cannot be read[^]*--config/,
@@ -486,7 +489,7 @@ LIMITS: has no waitMss (did you mean waitMs?)
       args: ["--worker", "built", "--port", "0", "--secrets", "bad.env"],
     });
     expect(bad).toMatchObject({ code: 1 });
-    expect(bad.output).toContain("bad.env:2: this line has no name of a variable before =.");
+    expect(bad.output).toContain("bad.env:2: this line has no variable name before =.");
     const keys = JSON.stringify({ ada: "0".repeat(64) });
     await writeFile(join(folder, "marked.env"), `\uFEFFAPI_KEYS='${keys}'\n`);
     const closed = await host(folder, { args: ["--storage", "marked", "--secrets", "marked.env"] });

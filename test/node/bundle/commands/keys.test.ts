@@ -183,7 +183,7 @@ describe("npm run keys", () => {
     expect((await stat(file)).mode & 0o077).toBe(0);
     expect(await keys("list", "--secrets", file)).toMatch(/old .*\nada .*hello:\*/);
     expect(await readdir(folder)).toEqual(["server.env"]);
-    expect(await keys("revoke", "old", "--secrets", file)).toContain("started again");
+    expect(await keys("revoke", "old", "--secrets", file)).toContain("after a restart");
     await keys("revoke", "ada", "--secrets", file);
     expect(variablesIn(await readFile(file, "utf8"), file)["API_KEYS"]).toBe("{}");
     await expect(keys("list", "--secrets", join(folder, "none.env"))).resolves.toContain("No key");
@@ -203,8 +203,10 @@ describe("npm run keys", () => {
     const scopes = "helo:*,hello:greet,*:read,profile:x,nothing-like-it:go";
     const said = await keys("create", "ada", "--scopes", scopes);
     expect(said.match(/Beware: .*/g)).toEqual([
-      "Beware: helo:* fits no servlet of this project (did you mean hello?). It grants nothing unless such a servlet is installed on the server.",
-      expect.stringContaining("nothing-like-it:go fits no servlet of this project (those here are"),
+      "Beware: helo:* matches no servlet of this project (did you mean hello?). The scope grants nothing unless such a servlet is installed on the server.",
+      expect.stringContaining(
+        "nothing-like-it:go matches no servlet of this project (its servlets are",
+      ),
     ]);
   });
 
