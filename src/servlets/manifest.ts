@@ -266,7 +266,7 @@ export const manifestSchema = once(() =>
               asks: z.optional(
                 described(
                   z.boolean(),
-                  "Whether its calls may ask the user: the server's page says so, and clients see `get_result`. By default, whether the servlet's code can.",
+                  "Whether its calls may ask the user; then the server's page says so, and clients see `get_result`. The default is whether the servlet's code can ask.",
                 ),
               ),
               visibility: z.optional(

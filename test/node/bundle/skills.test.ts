@@ -212,7 +212,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     { "one/SKILL.md": skill("one", `a:\n  ${"? ".repeat(300)}x\n`) },
     /not YAML: Map keys must be texts/,
   ],
-  ["has a list", { "one/SKILL.md": "---\n- a\n---\n" }, /no map of names to values/],
+  ["has a list", { "one/SKILL.md": "---\n- a\n---\n" }, /not a map of names to values/],
   [
     "is an alias bomb",
     {

@@ -190,7 +190,7 @@ describe("npm run keys", () => {
     await writeFile(file, "API_KEYS {}\n");
     await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow(/server\.env:1: /);
     await writeFile(file, "API_KEYS=[]\n");
-    await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow("form of keys");
+    await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow("API_KEYS in");
   });
 
   test("as a process, makes a key in a file of secrets outside of a project", async () => {
