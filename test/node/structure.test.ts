@@ -29,7 +29,7 @@ test("the version is that of the package", async () => {
   expect(VERSION).toBe(version);
 });
 
-test("no files import each other in a circle, types included", async () => {
+test("no files import each other in a cycle, including type imports", async () => {
   const all = [
     ...files,
     ...(await sourceFiles(["package/*.ts", "plugins/**/*.{ts,tsx}", "test/**/*.{ts,tsx}"])),

@@ -34,7 +34,7 @@ setInterval(() => {}, 1000);`;
   return { npm, pid, closed, printed: () => printed };
 }
 
-test("it is told to end when npm is, whose shell does not pass that on", async () => {
+test("a process gets SIGTERM when npm is stopped, although npm's shell does not forward the signal", async () => {
   const { npm, closed, printed } = await started("");
   npm.kill("SIGTERM");
   // Its output is closed by the last of them.
@@ -42,7 +42,7 @@ test("it is told to end when npm is, whose shell does not pass that on", async (
   expect(printed()).toContain("SIGTERM");
 });
 
-test("it is not told a second time while it ends", async () => {
+test("a process that is ending gets no second signal", async () => {
   const { npm, pid, closed, printed } = await started(
     "outliveShellOfNpm(); setTimeout(() => { console.log('done'); process.exit(); }, 1000);",
   );

@@ -195,7 +195,7 @@ test("profiles are in the module, and a change of them is told", () => {
   expect(bundleSource([], "src/bundle.gen.ts")).not.toContain("profiles");
 });
 
-test("the project's version is in the module, where its package.json has one", async () => {
+test("the module has the version from the project's package.json", async () => {
   const folder = await mkdtemp(join(tmpdir(), "version-"));
   const versionIn = async (text: string) => {
     await writeFile(join(folder, "package.json"), text);

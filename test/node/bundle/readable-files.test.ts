@@ -233,7 +233,7 @@ describe("a servlet may have", () => {
   });
 });
 
-test("files with a dot are not among those that a servlet's folders begin with", async () => {
+test("hidden files are not among the initial files of a servlet's folders", async () => {
   await put({ "data/a.txt": "a", "data/.env": "secret", "data/.git/config": "secret" });
   const files = await filesOf(join(folder, "data"));
   expect(files.map(({ path }) => path)).toEqual(["a.txt"]);

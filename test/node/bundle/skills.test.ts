@@ -91,7 +91,7 @@ test.each<[string, string | Uint8Array, warnings: number]>([
   expect(got.warnings).toHaveLength(count);
 });
 
-test("texts in frontmatter that YAML wants in quotes are texts", async () => {
+test("frontmatter may have unquoted texts that YAML requires to be quoted", async () => {
   const more = [
     "argument-hint: [file] [n]",
     "when: Use it when: asked,",
@@ -132,7 +132,7 @@ test("skills may link to each other, and lie in folders of a collection", async 
   expect(got.warnings).toEqual([]);
 });
 
-test("a bad skill is left out, and the others are served", async () => {
+test("an invalid skill is left out, and the others are served", async () => {
   const got = await made({
     "bad/SKILL.md": "# Bad",
     "bad/a.md": "a",

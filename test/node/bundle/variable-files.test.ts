@@ -29,7 +29,7 @@ describe("a variable is read", () => {
   });
 });
 
-describe("a line that is something else is named with its file, and not shown", () => {
+describe("a message about an invalid line names file and line number, and omits the text of a line with", () => {
   test.each([
     ["no =", "OTHER=1\nAPI_KEYS {}\n", 2],
     ["YAML", "API_KEYS: '{}'", 1],

@@ -149,7 +149,7 @@ test.skipIf(disk === undefined)(
   },
 );
 
-test.skipIf(disk === undefined)("a server that cannot begin on a full disk says why", async () => {
+test.skipIf(disk === undefined)("a server that cannot start on a full disk says why", async () => {
   await fill();
   try {
     const args = ["--port", "0", "--worker", "built", "--storage", join(disk!, "other")];

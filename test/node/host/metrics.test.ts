@@ -42,7 +42,7 @@ const RETURNED = {
 };
 
 describe("start", () => {
-  test("sends counters to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names, which go on after a restart", async () => {
+  test("sends counters that survive a restart to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names", async () => {
     const variables = {
       ...EVERY_SECOND,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -87,7 +87,7 @@ describe("start", () => {
     expect(collector.spans.some(({ name }) => name.startsWith("Usage.alarm"))).toBe(false);
   });
 
-  test("loses no counts while a collector of metrics alone is down, and says once that it is", async () => {
+  test("loses no counts while the collector is down, and logs that once", async () => {
     const variables = {
       ...EVERY_SECOND,
       OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${collector.url}/v1/metrics`,

@@ -66,7 +66,7 @@ async function planned(page: Page, ...steps: object[]) {
 }
 
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
-  test("a skill is a kind of its own, is shown as Markdown, and its links are confirmed", async () => {
+  test("a skill is shown as Markdown under its own kind, and its links ask for confirmation", async () => {
     const page = await open("/?resource=skill%3A%2F%2Fapproval%2Fask-before-acting%2FSKILL.md");
     await page.getByText("skill of approval").waitFor();
     const shown = page.locator(".card .markdown");
@@ -93,7 +93,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(page.context().pages().length).toBe(1);
   });
 
-  test("Ctrl+Enter runs a tool, and a wide screen has its result beside the form", async () => {
+  test("Ctrl+Enter runs a tool, and a wide screen shows the result beside the form", async () => {
     const page = await open("/?tool=greet", { viewport: { width: 1440, height: 900 } });
     const place = await tried(page, "greet");
     await place.getByLabel("name").fill("Ada");
@@ -252,7 +252,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await place.textContent()).toContain("decline");
     });
 
-    test("brings a question into sight, to the focus and into the tab's title until it is answered", async () => {
+    test("scrolls to a question, focuses it and counts it in the tab's title until it is answered", async () => {
       const page = await open("/", { viewport: { width: 390, height: 400 } });
       const place = await planned(page, { do: "elicit", message: "Which colour?" });
       const question = place.getByLabel("A question");
@@ -270,7 +270,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       expect(await page.title()).toMatch(/^plan/);
     });
 
-    test("keeps a question in the tab's title while another entry is looked at", async () => {
+    test("counts a question in the tab's title while another entry is shown", async () => {
       const page = await open();
       const place = await planned(page, { do: "elicit", message: "Which colour?" });
       await place.getByLabel("A question").waitFor();
@@ -282,7 +282,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => page.title()).toMatch(/^plan/);
     });
 
-    test("leaves the focus where a question is being answered while another comes up", async () => {
+    test("does not move the focus from a question that is being answered when another arrives", async () => {
       const page = await open();
       const keys = ["colour", "size"];
       const place = await planned(page, { do: "inputs", keys, message: "Which" });
@@ -336,7 +336,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("f0");
     });
 
-    test("tries a tool that a profile has searched and not listed", async () => {
+    test("tries a tool that a profile does not list but search finds", async () => {
       const page = await open("/mcp/searched");
       const place = await tried(page, "lookup_status");
       await place.getByLabel("code").fill("404");

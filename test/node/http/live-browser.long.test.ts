@@ -98,7 +98,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(await bob.page.locator("#live li").count()).toBe(0);
   });
 
-  test("a question is answered where it is listed, also the next one", async () => {
+  test("a question and the next one can be answered in the list", async () => {
     await planned("ivy", ELICIT, { ...ELICIT, message: "And by whom?" });
     const { page, group } = await listOf("ivy");
     await page.evaluate("window.isSame = true");
@@ -117,7 +117,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     expect(await page.evaluate("window.isSame")).toBe(true);
   });
 
-  test("a list without calls says so once, and leads to a tool to try", async () => {
+  test("an empty list says so once, and links to a tool to try", async () => {
     const { page, group } = await listOf("joe");
     await page.getByText("Nothing waits or runs").waitFor();
     expect(await page.locator("#live section:visible").count()).toBe(0);

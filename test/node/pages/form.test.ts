@@ -572,7 +572,7 @@ test("limits, formats and examples are said in words", () => {
   expect(step!.rules).toEqual(["multiple of 0.5"]);
 });
 
-test("limits that are rarely met are not said before they are exceeded", () => {
+test("limits that are rarely reached are shown only when exceeded", () => {
   const parts = partsOf({
     note: { type: "string", minLength: 1, maxLength: 2000 },
     code: { type: "string", maxLength: 6 },

@@ -45,18 +45,18 @@ test.each(sources)("%s differs from call to call, and not in a replay", async (s
   expect(forked.values[1] === one.values[1]).toBe(source === "getnode");
 });
 
-test("a generator that a call has made does not foretell what follows an answer", async () => {
+test("a generator that a call has created does not predict the numbers after an answer", async () => {
   const { one, again, forked } = await runsOf(servlet, "keeps_generator", {});
   expect(again.values).toEqual(one.values);
   expect(forked.values[0]).toBe(one.values[0]);
   expect(forked.values[1]).not.toBe(one.values[1]);
 });
 
-test("a generator with a seed of its own draws the same in each call", async () => {
+test("a seeded generator draws the same numbers in each call", async () => {
   const [one, other] = [await servlet.callTool("seeded"), await servlet.callTool("seeded")];
   expect(other.result.structuredContent).toEqual(one.result.structuredContent);
 });
 
-test("what a call logs has its level where the call loads logging", async () => {
+test("log lines have their level if the call itself imports logging", async () => {
   expect((await late.callTool("logs")).logs).toEqual(["error: told"]);
 });

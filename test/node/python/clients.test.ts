@@ -88,7 +88,7 @@ describe("when a servlet is built", () => {
   const SERVLET =
     'from edge_servlets import tool\n@tool\ndef f() -> str:\n  """F"""\n  return "a"\n';
 
-  test("clients that are there need no package, and none that is named replaces them", async () => {
+  test("provided clients need no package, and packages of the same name do not replace them", async () => {
     const members = await bundle({
       "servlet.py": `import httpx2, requests\n${SERVLET}assert httpx2.AsyncClient\n`,
       "requirements.txt": "httpx2>=1\nrequests[socks]\nmcp[cli]>=1.2\nfastmcp",
@@ -97,7 +97,7 @@ describe("when a servlet is built", () => {
     expect(members).toMatchObject([{ warnings: [] }]);
   });
 
-  test("a package that needs what servlets lack is told of", async () => {
+  test("there is a warning about a package that needs a module servlets lack", async () => {
     const [member] = await bundle({
       "servlet.py": `import wire\n${SERVLET}`,
       "vendor/wire/__init__.py":

@@ -14,7 +14,7 @@ async function textOf(tool: string, args: Record<string, unknown> = {}): Promise
   return (result.content as { text: string }[])[0]!.text;
 }
 
-test("models of pydantic describe arguments, and are what handlers get", async () => {
+test("pydantic models describe arguments, and handlers get instances of them", async () => {
   const { tools } = await servlet.list();
   const { inputSchema } = tools.find(({ name }) => name === "describe")!;
   expect(inputSchema.properties!["person"]).toMatchObject({
@@ -45,7 +45,7 @@ test("models of pydantic describe arguments, and are what handlers get", async (
   expect(await textOf("describe", { person: { name: "Ada" } })).toMatch(/company/);
 });
 
-test("models of pydantic are made of plain data, and are results", async () => {
+test("pydantic models can be created from plain data and returned as results", async () => {
   const { result } = await servlet.callTool("make");
   expect(result.structuredContent).toEqual({
     name: "Ada",
@@ -57,7 +57,7 @@ test("models of pydantic are made of plain data, and are results", async () => {
   });
 });
 
-test("lists and objects may be JSON texts, and arguments that nobody knows are ignored", async () => {
+test("lists and objects may be sent as JSON texts, and unknown arguments are ignored", async () => {
   const args = { numbers: "[1, 2]", pair: '{"a": 3}', text: "[4]", toolCallId: "n8n" };
   const { result, logs } = await servlet.callTool("total", args);
   expect(result.content).toEqual([{ type: "text", text: "3 {'a': 3} [4]" }]);
@@ -65,12 +65,12 @@ test("lists and objects may be JSON texts, and arguments that nobody knows are i
   expect(await textOf("total", { numbers: "[1, true]" })).toMatch(/numbers/);
 });
 
-test("pictures come by both names of their module", async () => {
+test("the class for images can be imported from both of its modules", async () => {
   const { result } = await servlet.callTool("pictures");
   expect(result.content).toMatchObject([{ type: "image", data: "YQ==" }, { data: "Yg==" }]);
 });
 
-test("what models of pydantic lack is named with what to write instead", async () => {
+test("an unsupported feature of pydantic is refused with an alternative", async () => {
   const text = "from pydantic import BaseModel, field_validator\n";
   await expect(bundle({ "servlet.py": text })).rejects.toThrow(
     /there is no pydantic.field_validator in a servlet: .*Check more in the handler, or name pydantic<2/,

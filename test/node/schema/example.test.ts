@@ -88,7 +88,7 @@ test("a schema that refers to itself, and to itself again, has an end", () => {
   expect(exampleOf(of({ $ref }, { $defs: { self } }))).toBeUndefined();
 });
 
-test("a whole example has the optional members, unless they do not fit together", () => {
+test("a whole example has the optional members, unless they contradict each other", () => {
   const schema = {
     type: "object",
     properties: {

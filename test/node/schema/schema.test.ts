@@ -161,7 +161,7 @@ describe("an issue names its place, the expected and the actual value", () => {
   });
 });
 
-describe("of a choice by a member only what is meant is checked", () => {
+describe("a value of a discriminated union is checked against the selected schema only", () => {
   const branch = (kind: unknown, name: string, others: object = {}) => ({
     type: "object",
     properties: { kind, [name]: { type: "number" } },

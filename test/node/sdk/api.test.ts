@@ -91,7 +91,7 @@ describe("a request", () => {
     expect(await (data.get("file") as File).bytes()).toEqual(new Uint8Array([1, 2]));
   });
 
-  test("has parts with the content types that they need, of which only bytes are files", async () => {
+  test("has parts with their content types, and only parts with bytes are files", async () => {
     const multipart = {
       'a"\r\nb': 1,
       object: { x: ["é"] },
@@ -352,7 +352,7 @@ describe("an answer", () => {
   });
 });
 
-test("a cursor is a parameter beside the others, and a URL is in their place", async () => {
+test("a cursor is added to the query, and a URL replaces it", async () => {
   const request = { query: { a: 1, cursor: "old" }, nextAt: "next", nextIn: "cursor" };
   const nextOf = async (next: unknown) =>
     (await structured(request, { answers: [Response.json({ next })] }))["next"] as string;

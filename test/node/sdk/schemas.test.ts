@@ -86,7 +86,7 @@ describe.each([
     expect(await said("refine", { list: [{ n: 2 }] })).toBe("even");
   });
 
-  test("what a schema changes before it checks is checked after that", async () => {
+  test("values that a schema transforms are checked after the transformation", async () => {
     const { tools } = await servlet.list();
     const { properties, required } = tools.find((tool) => tool.name === "change")!.inputSchema;
     expect(properties).toMatchObject({ count: { type: "number" }, size: { default: 5 } });
@@ -113,7 +113,7 @@ describe.each([
     expect(await said("choose", { kind: "cube", side: 3 })).toBe("cube3");
   });
 
-  test("what every object inherits is no argument", async () => {
+  test("inherited members of objects are not arguments", async () => {
     expect(await said("inherit", { deep: {} })).toBe('{"deep":{}}');
     expect(await said("inherit", { constructor: "a", deep: { valueOf: 1 } })).toBe(
       '{"constructor":"a","deep":{"valueOf":1}}',

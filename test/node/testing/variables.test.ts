@@ -8,7 +8,7 @@ import { loadServlet } from "../../../src/testing/index.ts";
 const HOW =
   /which its env_vars name, is not set\. Give it in the script of the test: .*variables: \{ NAME: "value" \}/;
 
-test("a servlet without its variable says how the test gives it", async () => {
+test("an error about a missing variable says how a test sets it", async () => {
   const folder = await mkdtemp(".bundle/variables-");
   onTestFinished(() => rm(folder, { recursive: true }));
   for (const name of ["servlet.ts", "statuses.ts"])
@@ -26,7 +26,7 @@ test("a servlet without its variable says how the test gives it", async () => {
   expect(JSON.stringify(result)).toContain("Not Found");
 });
 
-test("so does one whose lists are made at run time", async () => {
+test("an error about a missing variable of a servlet with dynamic lists says how a test sets it", async () => {
   const servlet = await loadServlet("test/guests/seasonal");
   await expect(servlet.callTool("seasonal")).rejects.toThrow(HOW);
 });

@@ -73,7 +73,7 @@ const swelling = `
     (memory.fill (i32.const 262144) (i32.const 1) (i32.shl (local.get $pages) (i32.const 16)))
     (i32.const 0))`;
 
-test("the instance of a call that took much memory serves the next one", async () => {
+test("a large instance serves the next call", async () => {
   const one = await programOf(await assembled(swelling));
   const made = vi.spyOn(WebAssembly, "Instance");
   const large = "m".repeat(limits.idleBytes / 2 ** 20 + 8);

@@ -46,7 +46,7 @@ test("each has its own memory for calls that wait", async () => {
   expect(await all[1]!.text()).toContain("Too many calls are waiting");
 });
 
-test("calls of one caller's sessions wait in turn where there is memory for one of them", async () => {
+test("calls of one caller's sessions wait in turn if there is memory for only one of them", async () => {
   configureLimits({ waitingBytesOfOne: 1, roomMs: 0 });
   const begin = async (address: string) => {
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };

@@ -94,7 +94,7 @@ describe("PUBLIC_URL names the server", () => {
   });
 });
 
-describe("A dot at the end of a host is no part of it", () => {
+describe("A trailing dot of a host is ignored", () => {
   const DOTTED = "https://mcp.example.com.";
   const ping = (headers: Record<string, string> = {}) => ({
     method: "POST",

@@ -51,7 +51,7 @@ test.each(["JWT", "jwt", "application/at+jwt", "AT+JWT", undefined])(
   },
 );
 
-test.each(["", " "])("a token whose subject is %j names nobody", async (sub) => {
+test.each(["", " "])("a token whose subject is %j is refused", async (sub) => {
   internet(pagesOf(key));
   const answer = await come(await tokenOf(key, { sub }));
   expect(answer).toMatchObject({ status: 401, message: expect.stringContaining("`sub`") });

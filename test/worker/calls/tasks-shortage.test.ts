@@ -125,7 +125,7 @@ test("of tasks that are due at once few begin, and one that waits for something 
   await until(stuck, "cancelled");
 });
 
-describe("a call that can become a task does so where its isolate is full for long", () => {
+describe("a call that can become a task does so if its isolate stays full", () => {
   const crowded = async (call: () => Promise<Answer>) => {
     limited({ waitingBytes: 1, promoteAfterMs: 50 });
     vi.spyOn(globalThis, "fetch").mockImplementation(async () => new Response("there"));
@@ -148,7 +148,7 @@ describe("a call that can become a task does so where its isolate is full for lo
   });
 });
 
-test("a call without a task waits for room, and must retry where it has waited for long", async () => {
+test("a call that cannot become a task waits for room, and is refused with a retry if there is none in time", async () => {
   limited({ waitingBytes: 1 });
   const [first, second] = [occupied(200), occupied(1)];
   for (const one of [first, second]) expect(textIn(await one)).toContain("slept");

@@ -13,12 +13,12 @@ afterEach(() => {
 const FULL = new Error("database or disk is full: SQLITE_FULL");
 const HIDDEN = new Error("internal error; reference = 872gormd224g2e7rfqa6jnfo");
 
-test("SQLite's own error says that the storage is full, on any host", () => {
+test("SQLite's own error means that the storage is full, on any host", () => {
   const fault = Fault.from(FULL);
   expect([fault.code, httpStatus(fault), retryAfterOf(fault)]).toEqual(["storage_full", 503, "30"]);
 });
 
-test("an error that workerd hides says so only while the disk is known to be full", () => {
+test("an error whose reason workerd hides means so only while the disk is known to be full", () => {
   expect(Fault.from(HIDDEN).code).toBe("internal");
   storageRoom.isFull = true;
   expect(Fault.from(HIDDEN).code).toBe("storage_full");
@@ -33,7 +33,7 @@ test.each([
   expect(Fault.from(error).code).toBe("internal");
 });
 
-test("on a full disk the revoked keys are read, and the time of a key's use is not written", async () => {
+test("on a full disk, revoked keys are read, and the time of a key's use is not written", async () => {
   const records = keyRecordsOf(env)!();
   await records.revoke("cd".repeat(32), "ada");
   storageRoom.isFull = true;

@@ -61,7 +61,7 @@ const valuesOf = (message: Json, name: string): Record<string, number> =>
     ),
   );
 
-test("counters add up by servlet, tool and outcome from one beginning on", () =>
+test("counters add up by servlet, tool and outcome, and keep their start time", () =>
   metricsIn(async (metrics, sent) => {
     metrics.add(taken([run(), run({ outcome: "trapped" }), run({ tool: "other" })]), NOW);
     metrics.add({ refused: [{ name: "429 too_many", count: 2 }] }, NOW);
@@ -90,7 +90,7 @@ test("counters add up by servlet, tool and outcome from one beginning on", () =>
     });
   }));
 
-test("durations are in buckets of two doublings, and in none twice", () =>
+test("each duration is counted in one bucket, and each bucket spans a factor of four", () =>
   metricsIn(async (metrics, sent) => {
     const times = [0, 0.9, 1, 3.9, 4.1, 15, 17, 200_000, 263_000, 10_000_000];
     metrics.add(taken(times.map((ms) => run({ ms }))), NOW);
@@ -104,7 +104,7 @@ test("durations are in buckets of two doublings, and in none twice", () =>
     expect(sum).toBeCloseTo(times.reduce((all, ms) => all + ms, 0) / 1000);
   }));
 
-test("an export that fails loses nothing, and is logged once", () =>
+test("a failed export loses no counts, and is logged once", () =>
   metricsIn(async (metrics, sent, answers) => {
     onTestFinished(() => void vi.restoreAllMocks());
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -116,7 +116,7 @@ test("an export that fails loses nothing, and is logged once", () =>
     expect(lines).toEqual([expect.stringContaining("answered with status 500")]);
   }));
 
-test("tools beyond a thousand are counted together, in an isolate and in all", () =>
+test("tools beyond a thousand are counted together, in each isolate and in total", () =>
   metricsIn(async (metrics, sent) => {
     const named = (first: number, count: number) =>
       Array.from({ length: count }, (_, nth) => run({ tool: `t${first + nth}` }));
@@ -128,7 +128,7 @@ test("tools beyond a thousand are counted together, in an isolate and in all", (
     expect(values["(others) (others) returned"]).toBe(500);
   }));
 
-test("counters of tools that nobody has called for a month are deleted", () =>
+test("counters of tools that were not called for a month are deleted", () =>
   metricsIn(async (metrics, sent) => {
     metrics.add(taken([run()]), NOW);
     metrics.add(taken([run({ tool: "other" })]), NOW + 31 * 24 * HOUR);
@@ -136,7 +136,7 @@ test("counters of tools that nobody has called for a month are deleted", () =>
     expect(Object.keys(valuesOf(sent[0]!, "edge_servlets.runs"))).toEqual(["hello other returned"]);
   }));
 
-test("runs are counted by tool only where metrics are exported, and copies pass them on", async () => {
+test("runs are counted by tool only if metrics are exported, and copies forward the counts", async () => {
   const plain = new Counts(10);
   plain.add(run());
   expect(plain.take()!.tools).toEqual([]);
@@ -150,7 +150,7 @@ test("runs are counted by tool only where metrics are exported, and copies pass 
   ]);
 });
 
-test("a server exports metrics where it is told where to, and where it can reach that", () => {
+test("a server exports metrics if a collector is named and reachable", () => {
   const OTEL_EXPORTER_OTLP_ENDPOINT = "http://collector:4318";
   const named = { OTEL_EXPORTER_OTLP_ENDPOINT };
   expect(metricsFrom({})).toBeUndefined();

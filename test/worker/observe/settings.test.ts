@@ -36,7 +36,7 @@ test("variables of OpenTelemetry say where traces go", () => {
   });
 });
 
-test("variables of OpenTelemetry say where metrics go, and how often", () => {
+test("OTEL variables set the collector and the interval of metrics", () => {
   expect(metricSettings({})).toMatchObject({ endpoint: undefined, intervalMs: 60_000 });
   const base = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318/" };
   expect(metricSettings(base).endpoint).toBe("http://collector:4318/v1/metrics");
@@ -59,7 +59,7 @@ test("variables of OpenTelemetry say where metrics go, and how often", () => {
   expect(metricSettings({ ...own, OTEL_METRICS_EXPORTER: "none" }).endpoint).toBeUndefined();
 });
 
-test("a server has its own name and version in traces, unless the variables of OpenTelemetry name others", () => {
+test("traces have the server's own name and version, unless OTEL variables set others", () => {
   const own = { SERVER_NAME: "weather", SERVER_VERSION: "1.2" };
   const named = [
     ["service.name", "weather"],

@@ -83,7 +83,7 @@ describe("the page", () => {
     expect(others.text).not.toContain("trap");
   });
 
-  test("filters by time, caller, servlet, tool, outcome, duration and words of the error", async () => {
+  test("filters by time, caller, servlet, tool, outcome, duration and text of the error", async () => {
     const now = Date.now();
     const calls = [
       ended({ caller: CAT, tool: "quick", ms: 5 }),
@@ -114,7 +114,7 @@ describe("the page", () => {
     expect(await tools(CAT, odd)).toEqual([]);
   });
 
-  test("has a hundred calls, and leads to the older ones", async () => {
+  test("lists a hundred calls, and links to the older ones", async () => {
     const calls = Array.from({ length: 250 }, (_, nth) =>
       ended({ caller: ELI, tool: `t${nth}`, at: Date.now() }),
     );
@@ -131,7 +131,7 @@ describe("the page", () => {
     expect(seen).toEqual(calls.map(({ tool }) => tool).toReversed());
   });
 
-  test("lists a call that waits once it has ended, with the time from its beginning", async () => {
+  test("lists a call that has waited once it ends, with its whole duration", async () => {
     const headers = { authorization: `Bearer ${DAN}`, "cf-connecting-ip": newAddress() };
     const sent = { server, capabilities: { ...ABLE, ...TASKS }, headers };
     const params = { name: "plan_always", arguments: steps(ELICIT) };
@@ -144,7 +144,7 @@ describe("the page", () => {
     expect(html.match(/>plan_always</g)?.length).toBe(2);
   });
 
-  test("leads who has not signed in to the sign-in, and is not for those whom nobody knows", async () => {
+  test("redirects a visitor who has not signed in to the sign-in, and shows no calls to anonymous callers", async () => {
     const one = await browser(server).fetch(PATH);
     expect([one.status, one.response.headers.get("location")]).toEqual([
       303,
@@ -161,7 +161,7 @@ describe("the page", () => {
     expect((await ann.fetch(PATH)).text).toContain("Bind the Durable Object USAGE");
   });
 
-  test("is where the names and numbers of Usage lead to", async () => {
+  test("is linked from the names and error counts of the page Usage", async () => {
     await call(ANN, "broken");
     const boss = await person(BOSS);
     const { html } = await eventually(async () => {
@@ -179,13 +179,13 @@ describe("the page", () => {
   });
 });
 
-describe("what is kept", () => {
+describe("the log of calls", () => {
   const rows = () =>
     runInDurableObject(usageOf(env)!(), (_one, { storage }) =>
       storage.sql.exec("SELECT * FROM calls").toArray(),
     );
 
-  test("has no arguments and no results, and errors only sealed", async () => {
+  test("contains no arguments and no results, and errors only sealed", async () => {
     await call(ANN, "greet", { name: "Numbat" });
     await call(ANN, "broken");
     await pageWith(await person(ANN), /oh no/);
@@ -200,7 +200,7 @@ describe("what is kept", () => {
     expect(text).not.toMatch(/Numbat|oh no/);
   });
 
-  test("goes with who is forgotten, also what isolates send later", async () => {
+  test("loses the calls of a caller who is forgotten, including those that isolates send later", async () => {
     await call(FLO, "greet", { name: "Ada" });
     const flo = await person(FLO);
     await pageWith(flo, "greet hello");
@@ -211,7 +211,7 @@ describe("what is kept", () => {
     expect((await rows()).filter(({ caller }) => caller === FLO)).toEqual([]);
   });
 
-  test("is bounded, and nobody loses calls because somebody else calls often", async () => {
+  test("is bounded, and a caller who calls often does not displace other callers' calls", async () => {
     const { loggedCalls } = limits;
     configureLimits({ loggedCalls: 100 });
     onTestFinished(() => configureLimits({ loggedCalls }));
@@ -232,7 +232,7 @@ describe("what is kept", () => {
     expect((await rows()).some(({ at }) => at === old)).toBe(false);
   });
 
-  test("is few calls of a burst in one isolate, the newest, with short names and errors", () => {
+  test("gets only the newest calls of a burst in one isolate, with short names and errors", () => {
     const counts = new Counts(10);
     const name = "x".repeat(1_000_000);
     const run = { servlet: name, tool: name, outcome: "returned", ms: 1, fuel: 1 };

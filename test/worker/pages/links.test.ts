@@ -281,7 +281,7 @@ test("a servlet's tool cannot take the place of the server's own", async () => {
   expect(description).toContain("waits for an answer from a person");
 });
 
-describe("get_result is listed only to clients that may be given the id of a call", () => {
+describe("get_result is listed only to clients that may receive the id of a call", () => {
   const {
     neverWaits: _,
     mayAsk: __,

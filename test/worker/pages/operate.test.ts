@@ -340,7 +340,7 @@ describe("a key that is made here", () => {
     expect(await status(server, secretIn(made.html))).toBe(200);
   });
 
-  test("comes with a warning of scopes that fit nothing", async () => {
+  test("comes with a warning of scopes that match nothing", async () => {
     const server = await served(["boss-17"]);
     const boss = await signedIn(server, "boss-17");
     const { html } = await boss.fetch(PATH);

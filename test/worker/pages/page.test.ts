@@ -163,7 +163,7 @@ describe("the start page", () => {
     expect(html.includes('data-name="greet"')).toBe(true);
   });
 
-  test("says of a tool whose servlet's code can ask that it may, unless its manifest says otherwise", async () => {
+  test("shows that a tool may ask if its servlet's code can, unless its manifest says otherwise", async () => {
     const badge = "may ask you";
     expect((await pageOf({}, {}, { mayAsk: true })).text).toContain(badge);
     expect((await pageOf({}, {}, { mayAsk: false })).text).not.toContain(badge);

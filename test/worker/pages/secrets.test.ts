@@ -202,7 +202,7 @@ describe("bad input", () => {
     expect(JSON.stringify(result)).toContain("does not know who is calling");
   });
 
-  test("a caller that nobody knows is told which secret the server's owner has to set", async () => {
+  test("an anonymous caller is told which secret the server's owner has to set", async () => {
     const asked = async (name: string) => {
       const settings: object = { ...env, VAULT_PROBE: "" };
       const bare = createApp(createServer(bundle, settings));

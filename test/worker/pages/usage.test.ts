@@ -161,7 +161,7 @@ describe("the page", () => {
     return JSON.stringify({ ...all, boss: { hash: all["boss"], scopes: ["operator"] } });
   };
 
-  test("shows how many requests were refused and why, and the log has a line on who", async () => {
+  test("shows how many requests were refused and why, and a line of the log names the callers", async () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     const { toolCallsPerMinute } = limits;

@@ -57,7 +57,7 @@ test("a listed skill has its frontmatter as it is written, and all of its files"
   expect(resources.map(({ uri }) => uri)).toEqual(FILES);
 });
 
-test("each file reads as its digest and size say, without a byte order mark", async () => {
+test("each file has the listed digest and size, and no byte order mark", async () => {
   for (const { resources } of await all()) {
     for (const { uri, digest, size } of resources) {
       const bytes = await bytesOf(uri);

@@ -29,7 +29,7 @@ test.each([
   expect(timesOf(ats)).toEqual(expected);
 });
 
-test("the record of a run that was interrupted before its request was answered has the request of the run before it", async () => {
+test("a run that is interrupted before it announces its request again keeps the announcement of the previous run", async () => {
   const sent: string[] = [];
   const keeper = {
     begin: async () => {},

@@ -168,7 +168,7 @@ describe("npm run keys", () => {
     expect(await readFile(join(folder, ".env.local"), "utf8")).toContain('"bob"');
   });
 
-  test("makes, lists and revokes keys in a file of secrets, which a server on a machine of one's own reads", async () => {
+  test("makes, lists and revokes keys in a file of secrets for a self-hosted server", async () => {
     const file = join(folder, "server.env");
     await writeFile(
       file,
@@ -193,13 +193,13 @@ describe("npm run keys", () => {
     await expect(keys("create", "ada", "--secrets", file)).rejects.toThrow("API_KEYS in");
   });
 
-  test("as a process, makes a key in a file of secrets outside of a project", async () => {
+  test("makes a key in a file of secrets when run outside of a project", async () => {
     const { stdout } = await keysProcess("create", "ada", "--secrets", "new.env");
     expect(stdout).toContain("esk_");
     expect(await readdir(folder)).toEqual(["new.env"]);
   });
 
-  test("warns of a scope that fits no servlet of the project", async () => {
+  test("warns of a scope that matches no servlet of the project", async () => {
     const scopes = "helo:*,hello:greet,*:read,profile:x,nothing-like-it:go";
     const said = await keys("create", "ada", "--scopes", scopes);
     expect(said.match(/Beware: .*/g)).toEqual([
