@@ -105,9 +105,9 @@ async function verified(
     });
     const { typ = "JWT" } = protectedHeader;
     if (!ACCESS_TOKEN.test(typ))
-      throw invalid(`This is a token of the type ${printable(typ)}. Send an access token.`);
+      throw invalid(`The token has the type ${printable(typ)}. Send an access token.`);
     if (typeof payload.sub !== "string" || payload.sub.trim() === "")
-      throw invalid("The access token names nobody: its `sub` is empty. Request another.");
+      throw invalid("The access token has an empty `sub`. Request a token that names its subject.");
     const isMadeFor = (resource: string) =>
       [payload.aud].flat().some((one) => isFor(one ?? "", resource));
     // An audience that is configured is that of the whole server.

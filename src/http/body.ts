@@ -51,7 +51,7 @@ export async function readJson(
     if (coding !== "identity")
       throw new Fault(
         "unsupported_media_type",
-        "The body is compressed, by its Content-Encoding. Send it without compression.",
+        "The body is compressed (Content-Encoding). Send it without compression.",
       );
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }

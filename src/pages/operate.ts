@@ -90,7 +90,7 @@ function healthOf({ isStorageFull, problem, errors }: Overview): Markup {
     return notice(
       html`<p>
         <strong>The disk of this server is full.</strong> Calls that store something fail. Delete
-        what the disk does not need, or make it larger; the server goes on without a restart.
+        files that are not needed, or enlarge the disk. The server then continues without a restart.
       </p>`,
       "wrong",
     );
@@ -106,7 +106,7 @@ function healthOf({ isStorageFull, problem, errors }: Overview): Markup {
   const listed = "All servlets list their entries";
   if (errors === undefined)
     return notice(
-      `${listed}. Errors are not known: bind the Durable Object USAGE in wrangler.toml, or see the log why it does not answer.`,
+      `${listed}. Errors are not known: bind the Durable Object USAGE in wrangler.toml, or see the log for the reason why it does not answer.`,
     );
   const own = errors.filter(({ outcome }) => failureOf(outcome).isOurs);
   const lately = own.filter(({ last }) => last > Date.now() - LATELY_MS).length;
@@ -357,7 +357,7 @@ export const keyPage = (
     ${
       unfitting.length > 0 &&
       notice(
-        `Nothing that this server offers now fits ${shown(unfitting.join(", "))}: look for a misspelt name.`,
+        `Nothing that this server offers now matches ${shown(unfitting.join(", "))}. Check the names for misspellings.`,
         "warn",
       )
     }
@@ -380,7 +380,7 @@ function actsOf(acts: readonly Act[] | undefined): Markup {
       columns: ["Action", "Operator", "Made", "When"],
       empty: emptyState(
         "No actions in the last 90 days",
-        "What operators change is listed here, with who and when.",
+        "Each change by an operator is listed here, with the operator’s name and the time.",
       ),
       rows: acts.map(({ at, by, how, what }) => [
         html`<span class="did">${shown(what)}</span>`,

@@ -94,7 +94,7 @@ function stateOf(
       );
     }
     case "cancelled":
-      return notice("The call was cancelled. What it had done before is not undone.");
+      return notice("The call was cancelled. Its earlier effects are not undone.");
     case "working":
       return notice(
         html`<p>

@@ -16,13 +16,13 @@ import { PAGES } from "./paths.ts";
 import { durationOf } from "./times.ts";
 import { bytesText, computeMs, computeText, count, several } from "./units.ts";
 
-/** The selection that the page shows. */
+/** The selection of figures that the page shows. */
 interface Question {
   over: UsageSpan;
   by: Dimension;
 }
 
-/** The question in a URL; by default the last hour, by tool. */
+/** Parses the selection from a URL; by default the last hour, by tool. */
 export function questionIn(url: string): Question {
   const { searchParams } = new URL(url);
   const over = (Object.keys(SPANS) as UsageSpan[]).find((one) => one === searchParams.get("over"));
@@ -105,7 +105,7 @@ export function usagePage(question: Question, report: Report, now: number): Mark
             caption: `By ${by}`,
             columns: [`${by[0]!.toUpperCase()}${by.slice(1)}`, ...numbers(...columns())],
             rows: named.map(({ name, ...counted }) => {
-              // Calls of several names are not listed together.
+              // The page Calls cannot filter by several names.
               const to = (more: object): string | undefined =>
                 name === OTHERS ? undefined : callsPath({ over, [by]: name, ...more });
               const linked = (text: Markup | string, href: string | undefined) =>
@@ -151,18 +151,18 @@ export function usagePage(question: Question, report: Report, now: number): Mark
 const MEANINGS: Record<string, string> = {
   "Waits, Waiting now":
     "Runs that stopped to wait, and calls that are waiting now, without those whose state the client keeps.",
-  "Median, p95": "Half of all runs, and 95 %, took no longer, to within a factor of 1.4.",
-  "CPU time": "Estimated from fuel: it may have been half or twice as much.",
-  Fuel: "Units of computing that servlets count themselves, about four million in a millisecond of CPU time.",
-  Stored: "Memory and files that servlets keep now. Not known by tool.",
+  "Median, p95": "50 % and 95 % of the runs took no longer than this, to within a factor of 1.4.",
+  "CPU time": "Estimated from fuel. The real time may be half or twice as long.",
+  Fuel: "Units of computation that servlets count themselves: about four million in a millisecond of CPU time.",
+  Stored: "Memory and files that servlets store now. Not known by tool.",
 };
 
-/** Figures that are left out of the table: what is not there is easier to see so. */
+/** Figures that the table omits, so that the others stand out. */
 const NONE = new Set(["0", "0 bytes", "0 ms", "–"]);
 
 const numbers = (...names: readonly string[]) => names.map((name) => ({ name, isNumber: true }));
 
-type Counted = Omit<Report["named"][number], "name">;
+type UsageFigures = Omit<Report["named"][number], "name">;
 
 const timeText = (sums: Sums, part: number): string => {
   const ms = timeOf(sums, part);
@@ -170,7 +170,7 @@ const timeText = (sums: Sums, part: number): string => {
 };
 
 /** The counts as text, by column. */
-const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: string][] => [
+const figuresOf = ({ sums, bytes, waiting }: UsageFigures): [name: string, value: string][] => [
   ["Runs", count(sums.runs)],
   ["Errors", count(sums.errors)],
   ["Waits", count(sums.waits)],
@@ -181,7 +181,7 @@ const figuresOf = ({ sums, bytes, waiting }: Counted): [name: string, value: str
   ["Stored", bytesText(bytes)],
 ];
 
-// Not before the page is asked for: to write the first number takes as long as a start of the Worker should.
+// Created on first use: formatting the first number takes as long as a Worker should take to start.
 const columns = () => figuresOf({ sums: noSums(), bytes: 0, waiting: 0 }).map(([name]) => name);
 
 const choices = (
@@ -241,7 +241,7 @@ interface Chart {
 
 const HEIGHT = 100;
 
-/** The least of 1, 2, 4 and 10 times a power of ten that is not below this: its half is as easy to read. */
+/** Rounds up to 1, 2, 4 or 10 times a power of ten, of which half is easy to read too. */
 function topOf(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return [1, 2, 4, 10].map((times) => times * power).find((top) => top >= value) ?? 10 * power;

@@ -63,7 +63,7 @@ const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, F
   ),
   storage_full: ours(
     "The storage was full",
-    "Delete what the disk does not need, or make it larger. Calls store again as soon as there is room, without a restart (docs/self-hosting.md).",
+    "Delete files that are not needed, or enlarge the disk. As soon as there is room, calls can store data again, without a restart (docs/self-hosting.md).",
   ),
   too_many: ours(
     "Too many at once",
@@ -142,7 +142,7 @@ const TO_CALLERS: Partial<Record<string, readonly [why: string, next: string]>> 
     "Whoever runs this server has to set it.",
   ],
   unavailable: ["A service that the server needs did not answer.", LATER],
-  storage_full: ["The server had no room to store what the call did.", `${LATER} ${TELL}`],
+  storage_full: ["The server had no room to store the changes of the call.", `${LATER} ${TELL}`],
   too_many: ["A limit was reached.", LATER],
   too_large: ["It was too large.", "Call it with less at a time."],
   cancelled: ["It was stopped before it had ended.", AGAIN],

@@ -34,7 +34,7 @@ interface Metafile {
   outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
 }
 
-/** The folders of `src`, and the packages, that make up the script, with their size in it before compression. */
+/** Rows of a table: the folders of `src` and the packages in the script, with their sizes before compression. */
 async function roomsOf(metafile: string): Promise<string[][]> {
   const { outputs } = JSON.parse(await readFile(metafile, "utf8")) as Metafile;
   const all = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));

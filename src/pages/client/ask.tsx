@@ -82,7 +82,7 @@ export const AskForm = ({
 
 const NOTHING: Json = {};
 
-/** Moves the focus to a question that has come up, and the question into sight; not while another is being answered. */
+/** Scrolls to a new question and focuses it, unless another question is being answered. */
 export function bringForward(question: HTMLElement): void {
   if (document.activeElement?.closest('[aria-label="A question"]')) return;
   question.focus({ preventScroll: true });

@@ -302,7 +302,7 @@ const Choices = ({ id, part, around }: FieldProps) => {
   );
 };
 
-/** Rows that can be added and removed, each with a key that no other has. */
+/** The state of rows that can be added and removed, each with a unique key. */
 function useRows<T>(first: () => readonly T[]) {
   const [rows, setRows] = useState(() => first().map((value, key) => ({ key, value })));
   const next = useRef(rows.length);
@@ -359,7 +359,7 @@ const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
   );
 };
 
-/** Groups of fields to add and remove: a list of objects. */
+/** A list of objects: groups of fields that can be added and removed. */
 const Groups = ({ part, around, shared }: PartProps) => {
   const { id: name, label } = part.field;
   const { rows, add, remove } = useRows(() => rowsFor(part, around));
@@ -391,7 +391,7 @@ const Groups = ({ part, around, shared }: PartProps) => {
   );
 };
 
-/** A value of several kinds: a choice of the kind, and the fields of the one that was chosen. */
+/** A union: a choice of the kind, and the fields of the selected kind. */
 const Kinds = ({
   part,
   branches,
@@ -402,7 +402,7 @@ const Kinds = ({
   const [chosen, setChosen] = useState(first);
   const branch = chosen === undefined ? undefined : branches[chosen];
   const { id, label, isRequired } = part.field;
-  // The group itself shows what is wrong with the value.
+  // The group itself shows the messages about the value.
   const wrong = shared.wrong.filter(({ path }) => path.length > part.path.length);
   const choose = ({ target }: Event) => {
     const { value } = target as HTMLSelectElement;

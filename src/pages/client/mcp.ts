@@ -118,7 +118,7 @@ export class Mcp {
     return (await this.#tools).get(name) ?? this.#unlisted(name);
   }
 
-  /** A tool that is searched and not listed, as the page of its entry has it. */
+  /** A tool that search finds but lists omit, from the page of its entry. */
   async #unlisted(name: string): Promise<Tool | undefined> {
     const known = this.#searched.get(name);
     if (known !== undefined) return known;

@@ -20,7 +20,7 @@ const say = (message: Message) => channel.postMessage(message);
 
 const own = new Map<string, TabQuestion>();
 
-/** Sets the title of this tab, and how many of its questions wait in front of it. */
+/** Sets the title of this tab, with the number of open questions in front. */
 export function inTitle(title = document.title.replace(/^\(\d+\) /, "")): void {
   document.title = own.size === 0 ? title : `(${own.size}) ${title}`;
 }

@@ -44,7 +44,7 @@ interface Run {
   stop: AbortController;
   began: number;
   progress?: CallProgress;
-  /** Its questions that are not answered yet, and those of them that have a form here and not a view. */
+  /** Its open questions, and those of them that have a form here instead of a view. */
   open: PendingAsk[];
   asked: PendingAsk[];
   log: string[];
@@ -65,7 +65,7 @@ interface Tried {
 
 const div = (): HTMLElement => document.createElement("div");
 
-/** Puts the form of an entry into the page; below it, on a wide screen beside it, the place for views and the results. */
+/** Renders the form of an entry, with views and results below it or, on a wide screen, beside it. */
 export function mountTry(place: HTMLElement, tried: Tried): void {
   const [form, results, view, below] = [div(), div(), div(), div()] as const;
   place.className = "place try";
@@ -339,7 +339,7 @@ const textOf = ({ content }: Json): string =>
     .flatMap((one) => (isObject(one) && typeof one["text"] === "string" ? [one["text"]] : []))
     .join("\n");
 
-/** Moves the beginning of a result into sight; beside the form it stays there. */
+/** Scrolls to the beginning of a result; a result beside the form stays in place. */
 function showEnd(below: HTMLElement): void {
   const { top } = below.getBoundingClientRect();
   if (top > innerHeight - ROOM_PX) below.scrollIntoView({ block: "start" });

@@ -350,7 +350,7 @@ describe("a key that is made here", () => {
       "operator hello:greet hello:* *:greet http-status:http-status://404 profile:any";
     expect(await make("made-17a", fitting)).not.toContain("fits");
     expect(await make("made-17b", "hello:* helo:* hello:gret")).toContain(
-      "Nothing that this server offers now fits helo:*, hello:gret: look for a misspelt name.",
+      "Nothing that this server offers now matches helo:*, hello:gret. Check the names for misspellings.",
     );
   });
 
