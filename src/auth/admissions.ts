@@ -1,5 +1,5 @@
 /** Requests in flight: how many each caller has, how many bytes their bodies hold, and when both are released. */
-import { countedBy, type Counted } from "../core/callers.ts";
+import { countedBy, type QuotaKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
@@ -19,7 +19,7 @@ import { tooMany } from "./quotas.ts";
 const PLACES_UNWATCHED = 1 / 2;
 const BYTES_UNWATCHED = 1 / 16;
 
-const NOBODY: readonly Counted[] = [];
+const NOBODY: readonly QuotaKey[] = [];
 
 /** Limits the concurrent requests of each caller, and the bytes of their bodies. */
 export class Admissions {
@@ -78,7 +78,7 @@ export class Admissions {
   }
 
   /** Releases the places of an admission. */
-  leave(admission: Admission, counted: readonly Counted[]): void {
+  leave(admission: Admission, counted: readonly QuotaKey[]): void {
     this.#unwatched.delete(admission);
     for (const { key } of counted) subtract(this.#places, key, 1);
   }
@@ -114,7 +114,7 @@ interface AdmissionDetails {
   /** Key under which its bytes are counted. */
   owner: string;
   /** Keys under which its place is counted. */
-  counted: readonly Counted[];
+  counted: readonly QuotaKey[];
   quota: CallerQuota;
   /** When the request arrived, in Unix ms. */
   began: number;

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
 import { Alarm } from "../storage/alarm.ts";
 
-interface Counted {
+interface AttemptCount {
   count: number;
   /** End of the window, in Unix ms. */
   ends: number;
@@ -25,7 +25,7 @@ export class Attempts extends DurableObject {
     const isOpen = begun.ends > now && begun.ends <= now + ms + limits.clockSlackMs;
     const { count, ends } = isOpen ? begun : { count: 0, ends: now + ms };
     if (count >= most) return ends - now;
-    this.ctx.storage.kv.put<Counted>("counted", { count: count + 1, ends });
+    this.ctx.storage.kv.put<AttemptCount>("counted", { count: count + 1, ends });
     if (count === 0) void this.#alarm.set(ends);
     return 0;
   }
@@ -33,11 +33,11 @@ export class Attempts extends DurableObject {
   /** Undoes one count. */
   giveBack(): void {
     const { count, ends } = this.#counted();
-    if (count > 0) this.ctx.storage.kv.put<Counted>("counted", { count: count - 1, ends });
+    if (count > 0) this.ctx.storage.kv.put<AttemptCount>("counted", { count: count - 1, ends });
   }
 
-  #counted(): Counted {
-    return this.ctx.storage.kv.get<Counted>("counted") ?? { count: 0, ends: 0 };
+  #counted(): AttemptCount {
+    return this.ctx.storage.kv.get<AttemptCount>("counted") ?? { count: 0, ends: 0 };
   }
 
   override alarm(): Promise<void> {

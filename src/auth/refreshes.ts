@@ -24,7 +24,7 @@ export interface RefreshesOptions {
 }
 
 /** A request that brings a refresh token, or one to revoke. */
-interface Asked {
+interface TokenRequest {
   request: Request;
   form: URLSearchParams;
   serve: Serve;
@@ -78,7 +78,11 @@ export class Refreshes {
   }
 
   /** The store with this record for the grant. A used token is shown as its previous one, for which it can be revoked. */
-  #showing({ key, token }: Asked, record: string | undefined, { used }: GrantState): KVNamespace {
+  #showing(
+    { key, token }: TokenRequest,
+    record: string | undefined,
+    { used }: GrantState,
+  ): KVNamespace {
     const previous = used && { previousRefreshTokenId: idOf(token) };
     return withMethods(this.#store, {
       get: async (name: string, options: KVNamespaceGetOptions<"json">) => {
@@ -88,7 +92,7 @@ export class Refreshes {
     });
   }
 
-  async #refresh(asked: Asked, shown: KVNamespace): Promise<Response> {
+  async #refresh(asked: TokenRequest, shown: KVNamespace): Promise<Response> {
     const { key, token, grant } = asked;
     let written: Put | undefined;
     let accessKey = "";
@@ -122,7 +126,7 @@ export class Refreshes {
    * Answers a refresh with a used token. Who is not the client of the grant gets nothing and ends nothing: a stolen token
    * alone must not sign anybody out.
    */
-  async #reuse(asked: Asked, state: GrantState): Promise<Response> {
+  async #reuse(asked: TokenRequest, state: GrantState): Promise<Response> {
     const { form, token, grant, serve } = asked;
     const { used } = state;
     // A revocation makes the library authenticate the client, and end the grant if it is that client's. "-" is no token.
@@ -147,7 +151,7 @@ export class Refreshes {
 }
 
 /** The answer that the same request was given before; a refusal for any other request. */
-function earlierAnswer(asked: Asked, { used }: GrantState): Response {
+function earlierAnswer(asked: TokenRequest, { used }: GrantState): Response {
   try {
     const sealed = used?.answer ?? new Uint8Array();
     const opened = sealingOf(asked.token).open(sealed, termsOf(asked));
@@ -178,11 +182,11 @@ const idOf = hexDigestNow;
 /** Seals under a key that only holders of the token know: its id is another hash. */
 const sealingOf = (token: string) => sealingWith(blake2b(utf8ToBytes(token), { dkLen: 32 }));
 
-const clientOf = ({ form, request }: Asked): string =>
+const clientOf = ({ form, request }: TokenRequest): string =>
   form.get("client_id") ?? basicClient(request) ?? "";
 
 /** The parts in which two requests must agree to get the same answer. */
-function termsOf(asked: Asked): string {
+function termsOf(asked: TokenRequest): string {
   const scopes = asked.form.getAll("scope").flatMap((scope) => scope.split(" "));
   return JSON.stringify([
     asked.passphrase,

@@ -13,7 +13,7 @@ import {
   type Recorded,
 } from "../core/record.ts";
 import { afterSending } from "../core/unknown-outcome.ts";
-import type { Busy, Noted, Promotion, Since, States, Unstored } from "./states.ts";
+import type { Busy, EarlierProgress, Promotion, Since, States, Unstored } from "./states.ts";
 
 /** The point at which a call resumes: a state, and the answers that the client sent with it. */
 export interface Resumed extends Pick<CallerQuota, "countStored"> {
@@ -85,7 +85,7 @@ export class Resumption {
   /** The call as an earlier request left it, if that has sent something; this request takes it over. */
   async earlier(): Promise<Earlier | undefined> {
     const states = await this.#states();
-    const noted = await whenFree<Noted>(async () => states.takeOver(this.#attempt));
+    const noted = await whenFree<EarlierProgress>(async () => states.takeOver(this.#attempt));
     if (noted.kind === "none") return undefined;
     if (noted.kind === "task") return noted;
     this.#isNoted = true;

@@ -42,10 +42,10 @@ const withoutKeys = (text: string): string =>
           : whole,
   );
 
-type Shown = Pick<Entry, "tool"> | undefined;
+type ShownEntry = Pick<Entry, "tool"> | undefined;
 
 /** Tells which arguments are hidden from people. Numbers and booleans never are. */
-function hides(entry: Shown): (name: string, value: unknown) => boolean {
+function hides(entry: ShownEntry): (name: string, value: unknown) => boolean {
   const isDeclared = entry?.tool ? secretsIn(entry.tool.tool.inputSchema) : undefined;
   return (name, value) =>
     isDeclared?.(name) === true ||
@@ -53,7 +53,7 @@ function hides(entry: Shown): (name: string, value: unknown) => boolean {
 }
 
 /** The beginnings of arguments, as text. */
-export function shownArguments(args: unknown, entry?: Shown): Record<string, string> {
+export function shownArguments(args: unknown, entry?: ShownEntry): Record<string, string> {
   const isHidden = hides(entry);
   const all = isObject(args) ? Object.entries(args).slice(0, SHOWN) : [];
   return Object.fromEntries(

@@ -9,7 +9,7 @@ import type { Sealer } from "../storage/vault.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** The progress of an earlier request with the same state and answers. */
-export type Noted =
+export type EarlierProgress =
   | { kind: "none" }
   /** Its call has become a task. */
   | { kind: "task" }
@@ -135,7 +135,7 @@ export class States extends DurableObject<object> {
   }
 
   /** Returns the record of earlier requests, and makes this request its writer. */
-  takeOver(attempt: string): Promise<Noted | Busy> {
+  takeOver(attempt: string): Promise<EarlierProgress | Busy> {
     return this.#inTurn(async () => {
       if ((await this.#read("task")) !== undefined) return { kind: "task" };
       const run = await this.#run();

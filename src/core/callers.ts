@@ -17,13 +17,13 @@ export const isAnonymous = (caller = ""): boolean => caller === "" || caller.sta
 export const networkSiteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");
 
-/** A key that a caller is counted by, and how many callers' share it may have. */
-export interface Counted {
+/** A key under which a caller's usage is counted, and the number of callers' shares that it may use. */
+export interface QuotaKey {
   key: string;
   shares: number;
 }
 
-export function countedBy(caller: string): Counted[] {
+export function countedBy(caller: string): QuotaKey[] {
   const site = networkSiteOf(caller);
   const own = { key: caller, shares: 1 };
   return site === undefined ? [own] : [own, { key: site, shares: limits.siteShares }];

@@ -32,8 +32,8 @@ export interface StateHooks extends LoadedHooks {
   reserve(bytes: number, addsFiles: boolean): Promise<Settled<void>>;
 }
 
-/** A servlet by what its state depends on. */
-type Kept = Pick<PreparedServlet, "name" | "manifest">;
+/** The properties of a servlet that its state depends on. */
+type StatefulServlet = Pick<PreparedServlet, "name" | "manifest">;
 
 /** The code of a servlet, and the files that its folders begin with. */
 interface StateCode extends LoadedCode {
@@ -49,7 +49,11 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
   const { hash, files, program } =
     "module" in code ? { ...code, program: { ...code, userFunctions } } : {};
   const running = new RunningCalls();
-  const whole = (servlet: Kept) => ({ ...servlet, hash: hash ?? "", ...(files && { files }) });
+  const whole = (servlet: StatefulServlet) => ({
+    ...servlet,
+    hash: hash ?? "",
+    ...(files && { files }),
+  });
 
   return class State extends DurableObject<object, { key: Uint8Array }> {
     #state = this.#newState();
@@ -90,7 +94,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
     }
 
     imported(
-      servlet: Kept,
+      servlet: StatefulServlet,
       file: ReadableStream<Uint8Array>,
       { filesOnly, hooks }: { filesOnly: boolean; hooks: Pick<StateHooks, "reserve"> },
     ): Promise<Settled<void>> {

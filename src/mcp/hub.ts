@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { countedBy, networkSiteOf, type Counted } from "../core/callers.ts";
+import { countedBy, networkSiteOf, type QuotaKey } from "../core/callers.ts";
 import { logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { Connection, KEEP_ALIVE } from "../http/connection.ts";
@@ -101,7 +101,7 @@ export class Hub extends DurableObject<HubEnv> {
   }
 
   /** True if one more stream with a filter of this size fits the limits of the hub and of each share. */
-  #hasRoomFor(counted: readonly Counted[], bytes: number): boolean {
+  #hasRoomFor(counted: readonly QuotaKey[], bytes: number): boolean {
     const all = [...this.#streams.values()];
     const fits = (open: readonly Open[], streams: number, most: number) =>
       open.length < streams && open.reduce((sum, one) => sum + one.filterBytes, bytes) <= most;

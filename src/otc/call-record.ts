@@ -17,14 +17,14 @@ import { settled, type Settled, unsettled } from "../core/settled.ts";
 import { afterSending } from "../core/unknown-outcome.ts";
 
 /** The stored record. */
-interface Stored {
+interface StoredRecord {
   asks: string;
   /** Absent until the call has ended. */
   response?: string;
 }
 
 /** A call that has begun. */
-interface Begun {
+interface RunningCall {
   asks: string;
   /** Never rejects. */
   response: Promise<string>;
@@ -46,7 +46,7 @@ export class CallRecord extends DurableObject<object> {
   readonly #rows: SealedRows;
   readonly #server: RecordServer;
   readonly #alarm = new Alarm(this.ctx.storage);
-  #begun: Promise<Settled<Begun>> | undefined;
+  #begun: Promise<Settled<RunningCall>> | undefined;
 
   constructor(state: DurableObjectState, env: object, server: RecordServer) {
     super(state, env);
@@ -71,7 +71,7 @@ export class CallRecord extends DurableObject<object> {
   }
 
   /** Begins the call, unless an earlier instance of this object has, or its caller has stored too much. */
-  async #begin(call: Call, asks: string): Promise<Settled<Begun>> {
+  async #begin(call: Call, asks: string): Promise<Settled<RunningCall>> {
     const { sql } = this.ctx.storage;
     if (hasTable(sql, "texts")) {
       const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
@@ -94,9 +94,9 @@ export class CallRecord extends DurableObject<object> {
     return this.#server.countStored(callerKey(principal), bytes);
   }
 
-  async #stored(call: Call, asks: string): Promise<Stored> {
+  async #stored(call: Call, asks: string): Promise<StoredRecord> {
     try {
-      return (await this.#rows.text("call")) as Stored;
+      return (await this.#rows.text("call")) as StoredRecord;
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       report(error);
@@ -124,7 +124,7 @@ export class CallRecord extends DurableObject<object> {
     return response;
   }
 
-  async #store(call: Stored, first?: () => void): Promise<void> {
+  async #store(call: StoredRecord, first?: () => void): Promise<void> {
     const { storage } = this.ctx;
     const write = await this.#rows.prepare({ texts: { call } });
     storage.transactionSync(() => {

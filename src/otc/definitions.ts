@@ -79,9 +79,11 @@ function stated(given: Manifest["requirements"] = {}): Requirements | undefined 
   return Object.keys(needed).length > 0 ? needed : undefined;
 }
 
-type Given = NonNullable<NonNullable<Manifest["requirements"]>["authorization"]>[number];
+type AuthorizationRequirement = NonNullable<
+  NonNullable<Manifest["requirements"]>["authorization"]
+>[number];
 
-const authorized = ({ id, oauth2 }: Given) => ({
+const authorized = ({ id, oauth2 }: AuthorizationRequirement) => ({
   id,
   ...(oauth2 && { oauth2: oauth2.scopes ? { scopes: oauth2.scopes } : {} }),
 });

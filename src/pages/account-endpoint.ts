@@ -49,7 +49,7 @@ async function keptFor(
   principal: string,
   { usage }: PersonPage,
   persons: PersonObjects,
-): Promise<Kept> {
+): Promise<StoredData> {
   const [summary, listed, states] = await Promise.all([
     summaryOf(persons, principal),
     persons.at(principal, async (object) => object.listed(principal)),
@@ -136,15 +136,15 @@ async function act(
   }
 }
 
-/** Everything that is kept for a person. */
-interface Kept extends PersonSummary {
+/** All data that the server stores for a person. */
+interface StoredData extends PersonSummary {
   /** As Live lists them. */
   calls: ListedCall[];
   /** The bytes that each servlet stores, as far as is known; undefined where that is not counted. */
   states: { servlet: string; bytes: number }[] | undefined;
 }
 
-interface AccountPage extends Kept {
+interface AccountPage extends StoredData {
   name: string;
   token: string;
 }
@@ -232,7 +232,7 @@ function accountPage({ name, token, ...kept }: AccountPage): Markup {
 }
 
 /** Everything that is deleted with a person, counted. */
-const deletedList = ({ secrets, accounts, calls, states }: Kept): Markup =>
+const deletedList = ({ secrets, accounts, calls, states }: StoredData): Markup =>
   html`<ul>
     <li>${several(calls.length, "call")}, with questions and results</li>
     <li>${several(secrets.length, "secret")}</li>
@@ -264,7 +264,7 @@ const surePage = (
       <button name="do" value="">Go back</button>
     </form>`;
 
-const forgetPage = (kept: Kept, token: string): Markup =>
+const forgetPage = (kept: StoredData, token: string): Markup =>
   surePage(
     {
       title: "Forget everything?",

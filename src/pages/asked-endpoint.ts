@@ -19,8 +19,8 @@ import {
   type View,
 } from "./view.ts";
 
-/** The token of the page's form, and why an earlier answer was not taken. */
-interface Shown {
+/** The token of the page's form, and the reason why a previous answer was rejected. */
+interface FormState {
   token: string;
   complaint: string | undefined;
 }
@@ -29,7 +29,7 @@ interface Shown {
 interface AskedPage<Asked> {
   /** Opens the token; undefined for one that is not of this server, or too old. */
   open(persons: PersonObjects): Promise<Asked | undefined>;
-  body(asked: Asked, shown: Shown): Markup;
+  body(asked: Asked, shown: FormState): Markup;
   /** The complaint about a form from before its sender has signed in again. */
   again: string;
   /** Takes an answer; a string is the complaint with which the page is shown again. */
@@ -206,7 +206,7 @@ const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
 
 function connectPage(
   { grant, provider }: AskedAccount & { provider: Provider },
-  { token, complaint }: Shown,
+  { token, complaint }: FormState,
 ): Markup {
   const { servlet, account, scopes, hosts } = grant;
   return html`<h1>Connect an account</h1>
@@ -235,7 +235,10 @@ function connectPage(
     </form>`;
 }
 
-function secretPage({ servlet, name, message }: AskedSecret, { token, complaint }: Shown): Markup {
+function secretPage(
+  { servlet, name, message }: AskedSecret,
+  { token, complaint }: FormState,
+): Markup {
   return html`<h1>A secret is needed</h1>
     <p>
       <strong>${shown(servlet)}</strong>, a servlet of this server, asks for

@@ -13,7 +13,7 @@ import { firstRow } from "../storage/tables.ts";
 import { Sealer } from "../storage/vault.ts";
 
 /** A stored secret. */
-interface Kept extends SecretRef {
+interface StoredSecret extends SecretRef {
   value: string;
   keptAt: number;
 }
@@ -47,7 +47,7 @@ export class PersonObject extends DurableObject<object> {
   /** Keeps a secret, in place of the earlier one; false if there are too many. */
   async keep(principal: string, of: SecretRef, value: string): Promise<boolean> {
     const id = await idOf(of);
-    const kept: Kept = { ...of, value, keptAt: Date.now() };
+    const kept: StoredSecret = { ...of, value, keptAt: Date.now() };
     const sealed = await this.#sealerOf(principal).seal(encoder.encode(JSON.stringify(kept)), id);
     const { count } = this.#sql
       .exec<{ count: number }>("SELECT COUNT(*) AS count FROM secrets WHERE id <> ?", id)
@@ -199,9 +199,9 @@ export class PersonObject extends DurableObject<object> {
     this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
   }
 
-  async #open(principal: string, { id, sealed }: Row): Promise<Kept | undefined> {
+  async #open(principal: string, { id, sealed }: Row): Promise<StoredSecret | undefined> {
     const opened = await this.#sealerOf(principal).open(new Uint8Array(sealed), id);
-    return opened && (JSON.parse(new TextDecoder().decode(opened)) as Kept);
+    return opened && (JSON.parse(new TextDecoder().decode(opened)) as StoredSecret);
   }
 
   #accounts(principal: string): PersonAccounts {

@@ -43,19 +43,21 @@ export function configOf(
   return mapValues(manifest.env_vars ?? {}, expand);
 }
 
-interface Asked {
+interface SecretRequest {
   service: string;
   user: string;
 }
 
-const allowedTo = ({ manifest }: Pick<PreparedServlet, "manifest">, { service, user }: Asked) =>
-  manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
+const allowedTo = (
+  { manifest }: Pick<PreparedServlet, "manifest">,
+  { service, user }: SecretRequest,
+) => manifest.allowed_secrets?.find((one) => one.service === service && one.user === user);
 
 /** A secret of the deployment, if the manifest allows it to the servlet. */
 export function secretOf(
   servlet: PreparedServlet,
   variables: Variables,
-  asked: Asked,
+  asked: SecretRequest,
 ): string | undefined {
   const allowed = allowedTo(servlet, asked);
   return allowed && valueOf(variables, variableOf(allowed));

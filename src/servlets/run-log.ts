@@ -49,7 +49,7 @@ const TOLD = new Set<FaultCode>([
   ...(["storage_full", "too_many"] as const),
 ]);
 
-type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
+type LoggedRun = Pick<RunLine, "servlet" | "export" | "given"> & {
   /** Unix time in ms. */
   began: number;
   call: LoggedCall;
@@ -57,7 +57,7 @@ type Watched = Pick<RunLine, "servlet" | "export" | "given"> & {
 };
 
 /** Writes the line of a run that has ended, with what was read of it, and counts it. */
-export function tellEnded(watched: Watched, ending: Ending, result: unknown): void {
+export function tellEnded(watched: LoggedRun, ending: Ending, result: unknown): void {
   const isError = isObject(result) && result["isError"] === true;
   const verdict = verdictOf(ending, isError);
   // A servlet that returned a question is called again with its answer.
@@ -70,7 +70,7 @@ export function tellEnded(watched: Watched, ending: Ending, result: unknown): vo
 }
 
 /** Writes the line of a run that has thrown, or has an ending that cannot be read, and counts it. */
-export function tellFailed(watched: Watched, ending: Ending | undefined, error: unknown): void {
+export function tellFailed(watched: LoggedRun, ending: Ending | undefined, error: unknown): void {
   const isOwn = ending !== undefined && ending.kind !== "returned";
   const fault = Fault.from(error);
   const verdict = isOwn ? verdictOf(ending, true) : faultVerdict(fault);
@@ -82,7 +82,7 @@ export function tellFailed(watched: Watched, ending: Ending | undefined, error: 
 /** Logs and counts a call that was rejected before its servlet ran: its arguments do not match the tool's input schema. */
 export const tellMisfit = (
   servlet: string,
-  { call, error, deployment }: Pick<Watched, "call" | "deployment"> & { error: string },
+  { call, error, deployment }: Pick<LoggedRun, "call" | "deployment"> & { error: string },
 ): void =>
   tell({ servlet, export: "", given: 0, began: Date.now(), call, deployment }, undefined, {
     outcome: "invalid_arguments",
@@ -109,7 +109,7 @@ function faultVerdict({ code, message }: Fault): Verdict {
   return { outcome: code, ...(TOLD.has(code) && { message }) };
 }
 
-function tell(watched: Watched, ending: Ending | undefined, verdict: Verdict): void {
+function tell(watched: LoggedRun, ending: Ending | undefined, verdict: Verdict): void {
   const { outcome, message, error } = verdict;
   const { servlet, export: run, given, began, call, deployment } = watched;
   const { principal, client, subject, taskId, recorded, fuelUsed = 0 } = call;

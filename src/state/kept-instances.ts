@@ -9,7 +9,7 @@ import type { Instance } from "../wasm/link.ts";
 export type Variables = ReadonlyMap<string, Uint8Array>;
 
 /** An instance whose memory and globals are those that its object has stored, and the variables that go with it. */
-export interface Kept {
+export interface KeptInstance {
   instance: Instance;
   vars: Variables;
   /** The blocks of its memory as they are stored. */
@@ -18,7 +18,7 @@ export interface Kept {
   used: Uint8Array;
 }
 
-interface Evictable extends Kept {
+interface Evictable extends KeptInstance {
   program: Program;
   /** True if its blocks are all that are stored. */
   hasAllBlocks: boolean;
@@ -37,7 +37,9 @@ const memories = new Map<object, Held<KnownBlocks>>();
 let bytesOfAll = 0;
 
 /** Takes out what is still kept for an object: its instance, else its blocks, else nothing. */
-export function takeKept(object: object): Kept | { instance?: undefined; blocks?: KnownBlocks } {
+export function takeKept(
+  object: object,
+): KeptInstance | { instance?: undefined; blocks?: KnownBlocks } {
   return take(instances, object) ?? { blocks: take(memories, object) };
 }
 

@@ -28,7 +28,7 @@ import { processor } from "../wasm/processor.ts";
 import { charged, fuelOfWork } from "../wasm/wasi-files.ts";
 import type { Instance } from "../wasm/link.ts";
 import { borrow, drop, usedWhenPristine } from "../wasm/pool.ts";
-import { dropKept, keepInstance, takeKept, type Kept } from "./kept-instances.ts";
+import { dropKept, keepInstance, takeKept, type KeptInstance } from "./kept-instances.ts";
 import type { KnownBlocks, Write } from "./state-blocks.ts";
 import {
   changeOf,
@@ -38,7 +38,7 @@ import {
 } from "./plain-ending.ts";
 import {
   CorruptState,
-  type Ended,
+  type CallOutcome,
   type RecordedCall,
   StateRows,
   type Changed,
@@ -97,7 +97,7 @@ interface Running extends ScopeRun {
   /** The notifications that this run has sent. Earlier runs had sent `after` others. */
   said: { after: number; notices: Notification[] };
   /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
-  memory: Pick<Kept, "blocks" | "used">;
+  memory: Pick<KeptInstance, "blocks" | "used">;
   /** Bytes of all files when it began. */
   fileBytes: number;
   isCommitted: boolean;
@@ -180,7 +180,10 @@ export class ScopeState {
   }
 
   /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
-  async #endingOf(call: RecordedCall, { servlet, setup }: ScopeRun): Promise<Ended | undefined> {
+  async #endingOf(
+    call: RecordedCall,
+    { servlet, setup }: ScopeRun,
+  ): Promise<CallOutcome | undefined> {
     const { caller } = setup;
     try {
       return await this.rows.ending(call, async (bytes) => {
@@ -265,7 +268,7 @@ export class ScopeState {
     guest: Guest,
     { program, servlet, setup }: Running,
     known: KnownBlocks | undefined,
-  ): Promise<Kept> {
+  ): Promise<KeptInstance> {
     const isKept = this.rows.bytes <= limits.idleBytes;
     let instance = await borrow(program, guest, isKept);
     while (instance === undefined) instance = await borrow(program, guest, isKept);
@@ -380,7 +383,7 @@ export class ScopeState {
   }
 
   /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
-  async #changed(kept: Kept, { servlet, files, fileBytes }: Running): Promise<Changed> {
+  async #changed(kept: KeptInstance, { servlet, files, fileBytes }: Running): Promise<Changed> {
     const build = buildIdOf(servlet);
     const guest = kept.instance.guest!;
     const compared = async (before?: readonly Range[]) => {

@@ -16,7 +16,7 @@ import { stringBytes } from "../core/text.ts";
 import type { Notification } from "../core/model.ts";
 import { innerStateOf, type JournalEntry, type Recorded } from "../core/record.ts";
 import type { PlainEnding } from "./plain-ending.ts";
-import type { Kept } from "./kept-instances.ts";
+import type { KeptInstance } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
 import {
   type AfterPiece,
@@ -46,14 +46,14 @@ DELETE FROM ending_parts WHERE seed IN (
 )`;
 
 /** How a call has ended. */
-export interface Ended {
+export interface CallOutcome {
   ending: PlainEnding;
   /** The notifications of its last run: the first `limits.outputBytes` of them. Earlier runs had sent `after` others. */
   said: { after: number; notices: readonly Notification[] };
 }
 
 /** An ending, and the digests of the answers that the call had until then. */
-interface StoredEnding extends Ended {
+interface StoredEnding extends CallOutcome {
   answers: string[];
   /** A digest of what the calls inside had come to when its last run began; absent if there were none. */
   inner?: string;
@@ -146,7 +146,7 @@ export class StateRows {
       known,
       afterPiece = async () => {},
     }: { known?: KnownBlocks | undefined; afterPiece?: AfterPiece } = {},
-  ): Promise<Pick<Kept, "vars" | "blocks">> {
+  ): Promise<Pick<KeptInstance, "vars" | "blocks">> {
     const rest = this.hash === hash ? await this.rest() : undefined;
     if (rest === undefined) return { vars: new Map(), blocks: new Map() };
     const vars = applyRest(instance, rest);
@@ -175,7 +175,7 @@ export class StateRows {
   async ending(
     call: RecordedCall,
     afterPiece: AfterPiece = async () => {},
-  ): Promise<Ended | undefined> {
+  ): Promise<CallOutcome | undefined> {
     const { head, entries } = call;
     const inner = innerKey(call);
     const runs = this.#sql
@@ -208,7 +208,7 @@ export class StateRows {
    */
   async sealEnding(
     { head, entries }: Recorded,
-    { ending, said }: Ended,
+    { ending, said }: CallOutcome,
     {
       begun,
       afterPiece = async () => {},
@@ -250,7 +250,7 @@ export class StateRows {
    * written blocks.
    */
   changed(
-    { instance, vars, blocks: known, used }: Kept,
+    { instance, vars, blocks: known, used }: KeptInstance,
     hash: string,
     before: readonly Range[] = [],
   ): Changed {

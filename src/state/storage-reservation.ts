@@ -1,5 +1,5 @@
 import { isRecent } from "../core/recent.ts";
-import { countedBy, type Counted } from "../core/callers.ts";
+import { countedBy, type QuotaKey } from "../core/callers.ts";
 import { limits } from "../core/limits.ts";
 import { PART } from "../core/parts.ts";
 import { MOST_LENT, type QuotaEnv } from "../auth/quota.ts";
@@ -111,7 +111,7 @@ export class StorageReservation {
 
   /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
   async #hold(
-    { key, shares }: Counted,
+    { key, shares }: QuotaKey,
     bytes: number,
     mayBorrow = true,
   ): Promise<number | undefined> {

@@ -31,7 +31,7 @@ export interface Whose {
 export const principalOf = ({ caller }: Whose): Principal =>
   caller === undefined ? ANONYMOUS : { name: caller };
 
-interface Kept {
+interface StateEntry {
   state: ScopeState;
   /** Settles when its calls so far have ended. */
   idle: Promise<unknown>;
@@ -42,7 +42,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 /** The state of a servlet under test, in databases in memory. */
 export class TestStates {
   readonly #servlet: PreparedServlet;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StateEntry>();
   readonly #newStorage: () => StateStorage;
 
   constructor(servlet: PreparedServlet, newStorage: () => StateStorage) {

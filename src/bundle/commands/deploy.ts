@@ -44,7 +44,7 @@ const secretsSchema = z.array(z.object({ name: z.string() }));
 type RunWrangler = typeof wrangler;
 
 /** The parsed arguments of the command. */
-interface Asked {
+interface DeployOptions {
   config: string | undefined;
   env: string | undefined;
   isDryRun: boolean;
@@ -53,7 +53,7 @@ interface Asked {
   target: string[];
 }
 
-function readArguments(args: string[]): Asked {
+function readArguments(args: string[]): DeployOptions {
   const string = { type: "string" } as const;
   const { values } = parseArgs({
     args,
@@ -100,7 +100,7 @@ export async function deploy(args: string[], run: RunWrangler = wrangler): Promi
 const minified = (args: readonly string[]): string[] =>
   args.some((one) => /^--(no-)?minify\b/.test(one)) ? [] : ["--minify", "--upload-source-maps"];
 
-async function keepBuilds(asked: Asked, run: RunWrangler): Promise<void> {
+async function keepBuilds(asked: DeployOptions, run: RunWrangler): Promise<void> {
   const bucket = bucketOf(asked);
   if (typeof bucket === "string") {
     console.error(`note: calls that wait will fail where their servlet has changed: ${bucket}`);
@@ -135,7 +135,7 @@ async function keepBuilds(asked: Asked, run: RunWrangler): Promise<void> {
 }
 
 /** The bucket for builds, or a message that names the missing bindings. */
-function bucketOf(asked: Asked) {
+function bucketOf(asked: DeployOptions) {
   const { account_id, r2_buckets, worker_loaders } = configuration(asked);
   const found = r2_buckets.find(({ binding }) => binding === "BUILDS");
   if (found === undefined || !worker_loaders.some(({ binding }) => binding === "LOADER")) {
@@ -150,7 +150,7 @@ function bucketOf(asked: Asked) {
 }
 
 /** The configuration as `wrangler deploy` will read it. */
-function configuration({ config: path, env }: Asked) {
+function configuration({ config: path, env }: DeployOptions) {
   let config: unknown;
   try {
     const named = { config: path!, env: env! };
@@ -190,7 +190,7 @@ async function putObject(put: string[], run: RunWrangler): Promise<void> {
 }
 
 /** Warns if servlets will lack settings, and if anybody will be able to call the server, unless that is intended. */
-async function warn(asked: Asked, run: RunWrangler): Promise<void> {
+async function warn(asked: DeployOptions, run: RunWrangler): Promise<void> {
   const { vars } = configuration(asked);
   const secrets = asked.isDryRun ? [] : await secretNames(asked, run);
   if (typeof secrets === "string") {
@@ -216,7 +216,10 @@ async function warn(asked: Asked, run: RunWrangler): Promise<void> {
 }
 
 /** Names of the secrets of the deployed Worker, none if it is not deployed yet; or why they are not known. */
-async function secretNames({ target }: Asked, run: RunWrangler): Promise<string[] | string> {
+async function secretNames(
+  { target }: DeployOptions,
+  run: RunWrangler,
+): Promise<string[] | string> {
   const said = { stdout: "", stderr: "" };
   const code = await run(
     ["secret", "list", "--format", "json", ...target],

@@ -7,20 +7,20 @@ import { OWN_EXTENSION } from "../own.ts";
 import { Refusals } from "../refusal.ts";
 import { servletFolders } from "./folders.ts";
 
-interface Named {
+interface ConfigSelection {
   config?: string;
   env?: string;
 }
 
 /** Names of the variables in wrangler.toml, .dev.vars and .env, read as `wrangler dev` does, for the named configuration and environment. */
-export async function localVariables(named: Named = {}): Promise<Set<string>> {
+export async function localVariables(named: ConfigSelection = {}): Promise<Set<string>> {
   const values = await localValues(named);
   // An empty one counts as missing.
   return new Set(Object.keys(values).filter((name) => values[name] !== ""));
 }
 
 /** The local variables and secrets, with their values. */
-export async function localValues(named: Named): Promise<Record<string, unknown>> {
+export async function localValues(named: ConfigSelection): Promise<Record<string, unknown>> {
   const { config, env } = named;
   const plain = plainValues(named);
   if (plain !== undefined) return plain;
@@ -32,7 +32,7 @@ export async function localValues(named: Named): Promise<Record<string, unknown>
 }
 
 /** The values, if wrangler.toml is their only source; otherwise undefined, and wrangler must read them, which takes a second to load. */
-function plainValues({ config = "wrangler.toml", env }: Named) {
+function plainValues({ config = "wrangler.toml", env }: ConfigSelection) {
   const others = ["CLOUDFLARE_ENV", "CLOUDFLARE_INCLUDE_PROCESS_ENV"];
   if (env !== undefined || !config.endsWith(".toml") || others.some((name) => process.env[name]))
     return undefined;

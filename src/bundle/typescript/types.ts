@@ -108,7 +108,7 @@ async function outputOf(config: string): Promise<string> {
     (printed) => ({ ...printed, code: 0, signal: null }),
     (error: unknown) => {
       if (!(error instanceof Error) || !("stdout" in error)) throw error;
-      return error as Error & Ended;
+      return error as Error & ProcessFailure;
     },
   );
   const isFinished =
@@ -119,8 +119,8 @@ async function outputOf(config: string): Promise<string> {
   );
 }
 
-/** How a process ended that has failed. */
-interface Ended {
+/** The output and exit code of a failed process. */
+interface ProcessFailure {
   stdout: string;
   stderr: string;
   code: number | string | null;

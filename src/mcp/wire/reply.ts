@@ -24,8 +24,8 @@ export const failedReply = (fault: Fault, id: RequestId | null): Reply => ({
   retryAfter: retryAfterOf(fault),
 });
 
-/** A POST, and whose it is. */
-interface Asked {
+/** The properties of a POST that its reply depends on. */
+interface PostContext {
   accepts: Accepts;
   /** Aborts when the client disconnects. Created on first use. */
   leaving: () => AbortSignal;
@@ -74,7 +74,7 @@ export class Answering {
   #stream: Connection | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ accepts, leaving, principal }: Asked) {
+  constructor({ accepts, leaving, principal }: PostContext) {
     this.#accepts = accepts;
     this.#leaving = leaving;
     this.#principal = principal;

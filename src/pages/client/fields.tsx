@@ -61,7 +61,7 @@ const HINT = 2000;
 const FIELDS = "input, select, textarea";
 
 /** Shared by all parts of a form. */
-interface Shared {
+interface FormContext {
   id: string;
   wrong: readonly Wrong[];
   complete: CompleteField | undefined;
@@ -146,7 +146,7 @@ interface PartProps {
   part: FormPart;
   /** The object that it is a member of, in the content that the form begins with. */
   around: unknown;
-  shared: Shared;
+  shared: FormContext;
 }
 
 interface FieldProps extends Omit<PartProps, "shared"> {

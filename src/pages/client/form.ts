@@ -273,14 +273,14 @@ function mayBeNull(given: unknown, root: Json): boolean {
   return choices.some((one) => isObject(one) && [one["type"]].flat().includes("null"));
 }
 
-interface Named {
+interface NamedText {
   name: string;
   description?: string | undefined;
   required?: boolean | undefined;
 }
 
 /** A schema of an object with these texts as members, as for the arguments of a prompt. */
-export const stringsOf = (all: readonly Named[]): Json => ({
+export const stringsOf = (all: readonly NamedText[]): Json => ({
   properties: Object.fromEntries(
     all.map(({ name, description }) => [name, { type: "string", description }]),
   ),

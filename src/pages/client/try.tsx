@@ -53,7 +53,7 @@ interface Run {
   ms?: number;
 }
 
-interface Tried {
+interface TryContext {
   target: Target;
   /** Where this page calls its server. */
   address: string;
@@ -66,7 +66,7 @@ interface Tried {
 const div = (): HTMLElement => document.createElement("div");
 
 /** Renders the form of an entry, with views and results below it or, on a wide screen, beside it. */
-export function mountTry(place: HTMLElement, tried: Tried): void {
+export function mountTry(place: HTMLElement, tried: TryContext): void {
   const [form, results, view, below] = [div(), div(), div(), div()] as const;
   place.className = "place try";
   results.className = "results";
@@ -85,7 +85,7 @@ interface Beginning {
 
 const NOTHING: Beginning = { version: 0, given: undefined, isJson: false };
 
-interface Parts extends Tried {
+interface Parts extends TryContext {
   views: ReturnType<typeof viewsIn>;
   below: HTMLElement;
 }

@@ -9,7 +9,7 @@ import type { FramedView } from "./view-host.ts";
 import { connectionFor, reasonOf, type Target } from "./targets.ts";
 
 /** A call whose view is shown. */
-interface Shown {
+interface ViewedCall {
   input: Json;
   outcome: Promise<object>;
   listener: Listener;
@@ -22,7 +22,7 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
   place.append(said);
   let closing = new AbortController();
   let last = Promise.resolve();
-  const show = (call: Shown) => {
+  const show = (call: ViewedCall) => {
     closing.abort();
     said.textContent = "";
     const { signal } = (closing = new AbortController());
@@ -51,7 +51,7 @@ interface Opened {
   address: string;
 }
 
-interface Shared extends Opened {
+interface ViewContext extends Opened {
   place: HTMLElement;
   listener: Listener;
   signal: AbortSignal;
@@ -77,7 +77,7 @@ async function whenSaved(address: string, signal: AbortSignal): Promise<boolean>
   return false;
 }
 
-async function shown({ input, outcome }: Shown, by: Shared): Promise<void> {
+async function shown({ input, outcome }: ViewedCall, by: ViewContext): Promise<void> {
   const mcp = await connectionFor(by.target, by.address);
   const tool = await mcp.tool(by.target.name);
   const { resourceUri: uri } = uiOf(tool);
@@ -96,7 +96,7 @@ async function shown({ input, outcome }: Shown, by: Shared): Promise<void> {
  */
 async function isAnsweredByView(
   { params, signal: over, answer }: PendingAsk,
-  { place, ...by }: Omit<Shared, "signal">,
+  { place, ...by }: Omit<ViewContext, "signal">,
 ): Promise<boolean> {
   const uri = viewIn(params);
   if (typeof uri !== "string") return false;
@@ -141,7 +141,7 @@ const CHARACTERS = 10_000;
 /** Shows a view of this servlet until `signal` aborts. Throws an error for people where there is none, or it fails. */
 async function hosted(
   uri: string,
-  { place, target, address, listener, signal, saved }: Shared,
+  { place, target, address, listener, signal, saved }: ViewContext,
   what: Pick<FramedView, "title" | "call" | "question">,
 ): Promise<void> {
   const mcp = await connectionFor(target, address);
