@@ -56,7 +56,9 @@ function mountsOf(paths: readonly string[]) {
 /** Throws a `Refusal` where a link makes a host of a folder elsewhere: a plugin must not take files of who bundles it. */
 export async function demandInside(place: string, host: string): Promise<void> {
   if (host.split("/").some((part) => /^\.[^/]/.test(part)))
-    throw new Refusal(`the folder ${host} has a name that begins with a dot: rename it`);
+    throw new Refusal(
+      `the folder ${host} is hidden (its name begins with a dot), and servlets do not include hidden folders: rename it`,
+    );
   const folder = await realpath(join(place, host)).catch(() => undefined);
   if (folder === undefined || `${folder}${sep}`.startsWith(`${await realpath(place)}${sep}`))
     return;

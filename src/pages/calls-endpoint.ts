@@ -45,19 +45,19 @@ export async function callsEndpoint(
 
 const unknown = noCallsPage(
   "This server cannot tell your calls from those of other callers",
-  html`It requires no authentication. On its own machine, <code>npm run dev</code> lists the calls
-    of all callers.`,
+  html`The server requires no authentication. On your own machine, <code>npm run dev</code> lists
+    the calls of all callers.`,
 );
 
 const unbound = noCallsPage(
-  "Calls are not listed",
+  "Calls are not recorded",
   html`Bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
     <code>wrangler.toml</code> and deploy again.`,
 );
 
 const unanswered = noCallsPage(
-  "The list does not answer",
-  html`Servlets run all the same. Reload the page in a minute; the log says why (<code
+  "The list of calls is not available",
+  html`Servlets still run. Reload the page in a minute. The log has the reason (<code
       >npx wrangler tail</code
     >).`,
 );

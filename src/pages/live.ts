@@ -140,7 +140,7 @@ export const unlistedPage = (): Markup =>
   html`<h1>Live</h1>
     ${emptyState(
       "This server cannot tell your calls from those of others",
-      html`It requires no authentication. Whoever runs it can set a passphrase (<code
+      html`The server requires no authentication. Its owner can set a passphrase (<code
           >npm run passphrase</code
         >) or give out keys (<code>npm run keys</code>); on their own machine,
         <code>npm run dev</code> lists calls without a sign-in. <a href="/">Home</a>`,
