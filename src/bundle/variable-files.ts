@@ -22,9 +22,11 @@ const NAME = /^[A-Za-z_][\w.-]*$/;
 /**
  * Parses a file of variables. Throws a `Refusal` for any line that is not blank, a comment or `NAME=value`: skipping it could
  * lose a variable such as `API_KEYS`, and open the server to anybody. Quoted values may span lines.
+ * Parses each value by itself: `parseEnv` takes the line below an empty value as that value.
  */
 export function variablesIn(text: string, file: string): Record<string, string> {
-  const lines = text.replace(/^\uFEFF/, "").split(/\r\n?|\n/);
+  const variables: [name: string, value: string][] = [];
+  const lines = text.split(/\r\n?|\n/);
   for (let at = 0; at < lines.length; at++) {
     const refuse = (what: string) => {
       throw new Refusal(
@@ -34,14 +36,22 @@ export function variablesIn(text: string, file: string): Record<string, string> 
     const line = lines[at]!.trim();
     if (line === "" || line.startsWith("#")) continue;
     const equals = line.indexOf("=");
-    const name = line.slice(0, Math.max(equals, 0)).replace(/^export\s+/, "");
+    const before = line.slice(0, Math.max(equals, 0));
+    const name = before.replace(/^export\s+/, "").trim();
     // The message omits the line, which may contain a secret.
-    if (!NAME.test(name.trim())) refuse("this line has no variable name before =");
-    let rest = line.slice(equals + 1).trim();
-    const [quote = ""] = rest;
-    if (!`"'\``.includes(quote)) continue;
+    if (!NAME.test(name)) refuse("this line has no variable name before =");
+    const [, written = ""] = /=\s*(.*)$/su.exec(lines[at]!) ?? [];
     const first = at;
-    rest = rest.slice(1);
+    const add = () => {
+      const value = [written, ...lines.slice(first + 1, at + 1)].join("\n").trim();
+      variables.push([name, parseEnv(`value=${value}`)["value"] ?? ""]);
+    };
+    const [quote = ""] = written;
+    if (!["'", '"', "`"].includes(quote)) {
+      add();
+      continue;
+    }
+    let rest = written.slice(1);
     while (!rest.includes(quote) && at + 1 < lines.length) rest = lines[++at]!;
     const end = rest.indexOf(quote);
     if (end < 0) {
@@ -50,6 +60,7 @@ export function variablesIn(text: string, file: string): Record<string, string> 
     }
     if (!/^\s*(#.*)?$/.test(rest.slice(end + 1)))
       refuse(`the value of ${name} has more text after its closing ${quote}`);
+    add();
   }
-  return parseEnv(lines.join("\n")) as Record<string, string>;
+  return Object.fromEntries(variables);
 }

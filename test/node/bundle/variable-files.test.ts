@@ -12,15 +12,31 @@ describe("a variable is read", () => {
     ["with the ends of lines of Windows", `# keys\r\n\r\n${KEYS}\r\n`],
     ["with the ends of lines of old Macs", `# keys\r${KEYS}\r`],
     ["behind export", `export ${KEYS}`],
+    ["behind export and a tab", `export\t${KEYS}`],
+    ["behind spaces that are not of ASCII", `\u00A0export\u00A0${KEYS}`],
+    ["before a space that is not of ASCII", KEYS.replace("=", "\u00A0= ")],
+    ["behind a mark where files were joined", `\n\uFEFF${KEYS}`],
     ["with spaces around its parts", `  API_KEYS = '{"ada":"0f"}'  # of Ada`],
   ])("%s", (_how, text) => {
     expect(variablesIn(text, ".dev.vars")).toEqual(closed);
   });
 
   test("over several lines, where it is quoted", () => {
-    const text = `# first\nKEY="-----BEGIN\nA=B==\n# no comment\n-----END" # one\n${KEYS}`;
-    const KEY = "-----BEGIN\nA=B==\n# no comment\n-----END";
+    const text = `# first\nKEY="-----BEGIN \nA=B==\n# no comment\n-----END" # one\n${KEYS}`;
+    const KEY = "-----BEGIN \nA=B==\n# no comment\n-----END";
     expect(variablesIn(text, ".dev.vars")).toEqual({ KEY, ...closed });
+  });
+
+  test.each(["", " ", "\t", " # none", " ''", ' "" # none'])("below one that is empty: %j", (value) => {
+    expect(variablesIn(`A=${value}\n${KEYS}\n`, ".dev.vars")).toEqual({ A: "", ...closed });
+  });
+
+  test("whose name every object has", () => {
+    expect(Object.entries(variablesIn("__proto__=1", ".dev.vars"))).toEqual([["__proto__", "1"]]);
+  });
+
+  test("with the ends of lines that its double quotes write as \\n", () => {
+    expect(variablesIn('A="x\\ny"', ".dev.vars")).toEqual({ A: "x\ny" });
   });
 
   test("that has quotes, = or # in the middle", () => {
