@@ -168,6 +168,9 @@ export class FuelMeter {
 /** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
 const waiting = new Set<Reservation>();
 
+/** The part of the room in which no guest begins to wait: calls whose guests were unwound need little, and are refused without it. */
+const UNWOUND_PART = 1 / 8;
+
 /** A call that waits for room to wait in. */
 interface Queued {
   caller: string | undefined;
@@ -257,9 +260,10 @@ export class Reservation {
     if (this.#isReleased) return true;
     const { all, own: taken } = this.#others();
     const own = taken + (this.#bytes === 0 ? this.#bytesBefore(queued) : 0);
+    const part = this.#bytes === 0 && queued === undefined ? 1 - UNWOUND_PART : 1;
     const isTooMuch =
-      (all > 0 && all + this.#bytes + bytes > limits.waitingBytes) ||
-      (own > 0 && own + this.#bytes + bytes > limits.waitingBytesOfOne);
+      (all > 0 && all + this.#bytes + bytes > part * limits.waitingBytes) ||
+      (own > 0 && own + this.#bytes + bytes > part * limits.waitingBytesOfOne);
     if (isTooMuch) return false;
     this.#bytes += bytes;
     waiting.add(this);

@@ -33,6 +33,20 @@ describe("a place to wait in", () => {
     alone!.release();
   });
 
+  test("is never taken whole by guests, so that calls may wait whose guests were unwound", async () => {
+    const held = ["a", "a", "b", "b"].flatMap((caller) =>
+      Array.from({ length: 64 }, () => Reservation.take(waiter(MIB / 16, caller)) ?? []).flat(),
+    );
+    expect(Reservation.take(waiter(MIB / 16, "a"))).toBeUndefined();
+    const late = new Error("there is no room");
+    const unwound = await Promise.all(
+      ["a", "b", "c"].map((caller) =>
+        Reservation.whenFree(waiter(MIB / 16, caller), () => Promise.reject(late)),
+      ),
+    );
+    for (const one of [...held, ...unwound]) one.release();
+  });
+
   test("of a guest whose object has died is free once it cannot wait any longer", () => {
     vi.useFakeTimers({ now: Date.now() });
     expect(Reservation.take(waiter(7 * MIB, "a"))).toBeDefined();
