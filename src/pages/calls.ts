@@ -1,7 +1,7 @@
 /** The page Calls: the last calls with caller, outcome, duration and error. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
-import type { CallNames, CallPage, CallQuery } from "../observe/call-log.ts";
+import { SEARCHED, type CallNames, type CallPage, type CallQuery } from "../observe/call-log.ts";
 import type { EndedCall } from "../observe/counts.ts";
 import { SPANS, type UsageSpan } from "../observe/usage-object.ts";
 import { limits } from "../core/limits.ts";
@@ -86,7 +86,9 @@ export function callsPage(all: ShownCalls): Markup {
       isEmpty
         ? isFiltered || before !== ""
           ? emptyState(
-              "No call matches",
+              next === undefined
+                ? "No call matches"
+                : `No call matches among the ${before === "" ? "newest" : "next"} ${count(SEARCHED)} errors`,
               html`Change the filter, or <a href="${PAGES.Calls}">show all calls</a>.`,
             )
           : emptyState(

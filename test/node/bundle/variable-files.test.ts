@@ -27,9 +27,12 @@ describe("a variable is read", () => {
     expect(variablesIn(text, ".dev.vars")).toEqual({ KEY, ...closed });
   });
 
-  test.each(["", " ", "\t", " # none", " ''", ' "" # none'])("below one that is empty: %j", (value) => {
-    expect(variablesIn(`A=${value}\n${KEYS}\n`, ".dev.vars")).toEqual({ A: "", ...closed });
-  });
+  test.each(["", " ", "\t", " # none", " ''", ' "" # none'])(
+    "below one that is empty: %j",
+    (value) => {
+      expect(variablesIn(`A=${value}\n${KEYS}\n`, ".dev.vars")).toEqual({ A: "", ...closed });
+    },
+  );
 
   test("whose name every object has", () => {
     expect(Object.entries(variablesIn("__proto__=1", ".dev.vars"))).toEqual([["__proto__", "1"]]);

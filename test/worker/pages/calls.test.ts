@@ -18,8 +18,8 @@ import { eventually } from "../waiting.ts";
 /** The page of the last calls. */
 prepare();
 
-const NAMES = ["ann", "ben", "cat", "dan", "eli", "flo"].map((name) => `${name}-calls`);
-const [ANN = "", BEN = "", CAT = "", DAN = "", ELI = "", FLO = ""] = NAMES;
+const NAMES = ["ann", "ben", "cat", "dan", "eli", "flo", "gil"].map((name) => `${name}-calls`);
+const [ANN = "", BEN = "", CAT = "", DAN = "", ELI = "", FLO = "", GIL = ""] = NAMES;
 const BOSS = "boss-calls";
 const keys = JSON.parse(await hashed([...NAMES, BOSS])) as Record<string, string>;
 const API_KEYS = JSON.stringify({
@@ -129,6 +129,19 @@ describe("the page", () => {
       path = /href="([^"]+)"\s*>Older calls/.exec(html)?.[1]?.replaceAll("&amp;", "&");
     }
     expect(seen).toEqual(calls.map(({ tool }) => tool).toReversed());
+  });
+
+  test("opens a bounded number of errors at a time to search them, and leads to the older ones", async () => {
+    const failed = { caller: GIL, outcome: "refused", error: "No city" };
+    const calls = Array.from({ length: 1500 }, () => ended(failed));
+    await usageOf(env)!().add({ ...taken, calls: [ended({ ...failed, error: "Rare" }), ...calls] });
+    const gil = await person(GIL);
+    const first = await gil.fetch(`${PATH}?error=rare`);
+    expect(first.text).toContain("No call matches among the newest 1,000 errors");
+    const [, older] = /href="([^"]+)"\s*>Older calls/.exec(first.html)!;
+    const second = await gil.fetch(older!.replaceAll("&amp;", "&"));
+    expect(second.html.match(/class="called-error"/g)).toHaveLength(1);
+    expect(second.text).not.toContain("Older calls");
   });
 
   test("lists a call that has waited once it ends, with its whole duration", async () => {
