@@ -541,7 +541,9 @@ class ToolWriter {
     };
     const stylesOf = (...places: Place[]) => {
       const all = places.flatMap((place) => groups.get(place) ?? []).filter(({ style }) => style);
-      const entries = all.map(({ key, style }) => `${memberName(key)}: ${JSON.stringify(style)}`);
+      const entries = all.map(
+        ({ key, style }) => `${memberName(key)}: ${JSON.stringify(style)}${constFor(key)}`,
+      );
       const member = places.includes("query") ? "styles" : "encoding";
       return entries.length === 0 ? undefined : `${member}: { ${entries.join(", ")} }`;
     };
@@ -612,6 +614,9 @@ const IN_PATH = /\{([^{}]+)\}/g;
 /** The code of a member's name in an object literal. Without brackets, `__proto__` would set the prototype. */
 const memberName = (key: string): string =>
   key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
+
+/** Stops TypeScript from widening texts in a member such as `constructor`, whose expected type is that of every object's. */
+const constFor = (key: string): string => (key in {} ? " as const" : "");
 
 /** A text, escaped for a template literal. */
 const inTemplate = (text: string): string =>

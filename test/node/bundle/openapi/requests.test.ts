@@ -105,6 +105,14 @@ const CASES: Record<string, Case> = {
     args: { constructor: "x", proto: "y" },
     sent: "?constructor=x&__proto__=y",
   },
+  "deep objects whose names every object has": {
+    parameters: ["constructor", "toString"].map((name) => ({
+      ...{ name, in: "query", style: "deepObject", explode: true },
+      schema: { type: "object", properties: { a: text } },
+    })),
+    args: { constructor: { a: "x" }, toString: { a: "y" } },
+    sent: "?constructor[a]=x&toString[a]=y",
+  },
   "no names that every object has, in two places": {
     method: "post",
     parameters: [query("valueOf"), query("b"), query("c"), query("d")],
