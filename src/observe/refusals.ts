@@ -3,7 +3,7 @@ import { waitUntil } from "cloudflare:workers";
 import { httpStatus, report, type Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { printable } from "../core/text.ts";
-import type { CountedRefusals } from "./counts.ts";
+import { usageName, type CountedRefusals } from "./counts.ts";
 
 /** Statuses with which the server refuses a request because of its caller, host or rate. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 421, 429]);
@@ -31,7 +31,7 @@ export class RefusedRequests {
     if (!REFUSED.has(status) || this.#seen.has(fault)) return;
     this.#seen.add(fault);
     const name = `${status} ${fault.code}`;
-    const kind = caller === undefined ? name : `${name} of ${printable(caller)}`;
+    const kind = caller === undefined ? name : `${name} of ${printable(usageName(caller))}`;
     const known = this.#kinds.has(kind) || this.#kinds.size < KINDS ? kind : `${name} of others`;
     this.#kinds.set(known, (this.#kinds.get(known) ?? 0) + 1);
     this.#numbers.set(name, (this.#numbers.get(name) ?? 0) + 1);

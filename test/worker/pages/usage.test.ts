@@ -5,6 +5,8 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Fault } from "../../../src/core/errors.ts";
+import { RefusedRequests } from "../../../src/observe/refusals.ts";
 import { countingIn } from "../../../src/observe/counting.ts";
 import { usageOf } from "../../../src/observe/usage.ts";
 import {
@@ -186,6 +188,16 @@ describe("the page", () => {
     expect(lines.find((one) => one.startsWith("Refused"))).toMatch(
       /^Refused in the last [\d.]+ s: .*429 too_many of loud \(2\).*401 unauthorized \(1\)/,
     );
+  });
+
+  test("logs a bounded part of the names of callers whose requests are refused", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    onTestFinished(() => void vi.restoreAllMocks());
+    const refusals = new RefusedRequests();
+    const name = "x".repeat(100_000);
+    for (let nth = 0; nth < 30; nth++) refusals.add(new Fault("too_many", ""), `${nth} ${name}`);
+    await eventually(() => expect(warn).toHaveBeenCalledOnce());
+    expect(String(warn.mock.calls[0]).length).toBeLessThan(10_000);
   });
 
   test("shows operators what callers called, seconds later", async () => {
