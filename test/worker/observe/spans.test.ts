@@ -8,7 +8,7 @@ import {
   inSpan,
 } from "../../../src/observe/spans.ts";
 
-/** Spans as they are recorded. test/node/http/traces.test.ts has them by the platform, up to a collector. */
+/** Spans as they are recorded. test/node/http/traces.long.test.ts has them by the platform, up to a collector. */
 let spans: { name: string; attributes: Record<string, unknown> }[];
 let isTraced: boolean;
 const recorder = {
