@@ -22,8 +22,8 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
-  /** Path of the socket on which the Worker receives whether the disk is full. */
-  diskSocket: string;
+  /** Path of the socket on which the Worker receives whether the disk is full; absent for a Worker without `Disk`. */
+  diskSocket?: string;
   /** Trust a reverse proxy's headers for the client's address, and for the address that the client has used. */
   trustProxy: boolean;
   /** Servlets may reach private networks. */
@@ -74,12 +74,16 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
         http: {},
         service: { name: "main", props: { json: JSON.stringify({ trustProxy }) } },
       },
-      {
-        name: "disk",
-        address: `unix:${hosted.diskSocket}`,
-        http: {},
-        service: { name: "main", entrypoint: "Disk" },
-      },
+      ...(hosted.diskSocket === undefined
+        ? []
+        : [
+            {
+              name: "disk",
+              address: `unix:${hosted.diskSocket}`,
+              http: {},
+              service: { name: "main", entrypoint: "Disk" },
+            },
+          ]),
     ],
   };
 }

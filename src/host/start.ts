@@ -2,13 +2,14 @@
  * Serves the Worker on this machine with workerd: `npm start -- [OPTION…]`. All its data is in one folder.
  * See docs/self-hosting.md.
  */
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { demandFree } from "../bundle/listening.ts";
 import { outliveShellOfNpm } from "../bundle/npm-shell.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { DiskWatch } from "./disk.ts";
+import { MAIN } from "./modules.ts";
 import { exporterOf } from "./exporter.ts";
 import { checkedVariables, startOptions, USAGE } from "./options.ts";
 import { servicesOf, type Hosted } from "./services.ts";
@@ -52,8 +53,8 @@ async function main(): Promise<void> {
     await sweepEnded(storage.objects);
     // A server that was killed leaves its socket behind.
     await rm(diskSocket, { force: true });
-    const started = await startWorkerd(workerd, 2);
-    disk.restarted();
+    const started = await startWorkerd(workerd, knowsDisk ? 2 : 1);
+    if (knowsDisk) disk.restarted();
     return started;
   };
   const supervisor: Supervisor = new Supervisor({ start, say });
@@ -71,6 +72,8 @@ async function main(): Promise<void> {
     file: join(PLATFORM, "exporter.js"),
     compatibilityDate: configuration.compatibilityDate,
   });
+  const script = await readFile(join(worker, MAIN), "utf8").catch(() => "");
+  const knowsDisk = /export ?\{[^}]*\bDisk\b[^}]*\}/.test(script);
   const hosted: Hosted = {
     configuration,
     worker,
@@ -78,7 +81,8 @@ async function main(): Promise<void> {
     objects: storage.objects,
     host,
     port,
-    diskSocket,
+    // A Worker that an earlier version has built cannot be told.
+    ...(knowsDisk && { diskSocket }),
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],
     extra,
@@ -98,7 +102,7 @@ async function main(): Promise<void> {
   }
   let isStopping = false;
   const { ports } = await supervisor.start();
-  disk.start();
+  if (knowsDisk) disk.start();
   const origin = `http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}`;
   say(`serves ${origin}/mcp`);
   // The Worker logs what its configuration lacks at its first request.

@@ -273,8 +273,8 @@ describe("the page", () => {
     const server = createApp(createServer(bundle, env));
     for (let time = 0; time < 2; time++)
       await server.fetch(new Request("https://tools.example/health"));
-    expect(warn.mock.calls.join()).toContain("requires no authentication");
-    expect(warn).toHaveBeenCalledTimes(1);
+    const lines = warn.mock.calls.filter(([line]) => String(line).includes("no authentication"));
+    expect(lines).toHaveLength(1);
     warn.mockRestore();
   });
 

@@ -133,8 +133,9 @@ describe("the page", () => {
 
   test("opens a bounded number of errors at a time to search them, and leads to the older ones", async () => {
     const failed = { caller: GIL, outcome: "refused", error: "No city" };
+    const rare = ended({ ...failed, error: "Rare", at: Date.now() - 1000 });
     const calls = Array.from({ length: 1500 }, () => ended(failed));
-    await usageOf(env)!().add({ ...taken, calls: [ended({ ...failed, error: "Rare" }), ...calls] });
+    await usageOf(env)!().add({ ...taken, calls: [rare, ...calls] });
     const gil = await person(GIL);
     const first = await gil.fetch(`${PATH}?error=rare`);
     expect(first.text).toContain("No call matches among the newest 1,000 errors");
