@@ -4,13 +4,12 @@ import { lengthOf, readJson, jsonHeaders, textResponse } from "../http/body.ts";
 import { readBuild, type Build } from "../installs/build.ts";
 import { demandServable } from "../installs/servable.ts";
 import type { Installer } from "../installs/installer.ts";
-import type { Serving } from "../serving.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Principal } from "../core/model.ts";
 
 /** The installer. Throws `unavailable` that names the missing bindings. */
-export function installerOf({ installer }: Serving): Installer {
+export function installerOf({ installer }: { installer: Installer | undefined }): Installer {
   if (installer !== undefined) return installer;
   throw new Fault(
     "unavailable",

@@ -2,12 +2,12 @@
 import { html } from "hono/html";
 import { report } from "../core/errors.ts";
 import { ANONYMOUS, type CallerQuota } from "../core/model.ts";
-import type { Server } from "../server.ts";
+import type { ConsoleServer } from "./console-server.ts";
 import { callFilterIn, callQuery, callsPage, callsStyle, noCallsPage } from "./calls.ts";
 import { consolePage, type ConsoleSite, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
-interface CallsParts extends Pick<Server, "usage" | "serving"> {
+interface CallsParts extends Pick<ConsoleServer, "usage" | "serving"> {
   visitor: Visitor;
   quota: CallerQuota;
   site: ConsoleSite;

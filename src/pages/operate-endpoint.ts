@@ -13,7 +13,7 @@ import { beyondOwn, grants } from "../servlets/scopes.ts";
 import { limits, publicLimits } from "../core/limits.ts";
 import { storageRoom } from "../core/storage-room.ts";
 import { pageFor, pageStatus, seeOther, type View, type Visit } from "./view.ts";
-import type { Server } from "../server.ts";
+import type { ConsoleServer } from "./console-server.ts";
 import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
@@ -35,7 +35,7 @@ import type { Markup } from "../http/document.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
 type Operated = Pick<
-  Server,
+  ConsoleServer,
   "acted" | "authenticator" | "usage" | "keyRecords" | "settings" | "serving"
 >;
 

@@ -12,7 +12,7 @@ import type { Principal } from "../core/model.ts";
 import { endpointOf } from "./connect.ts";
 import { entryIn } from "./explore.ts";
 import type { View } from "./view.ts";
-import type { Server } from "../server.ts";
+import type { ConsoleServer } from "./console-server.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { readSkill } from "../servlets/skills.ts";
 import { scopeFor } from "../servlets/scopes.ts";
@@ -26,10 +26,9 @@ import { callsEndpoint } from "./calls-endpoint.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
 import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
-import type { Env } from "../bindings.ts";
 import type { Settings } from "../settings/env.ts";
 
-export interface ConsoleParts extends Server {
+export interface ConsoleParts extends ConsoleServer {
   /** Undefined where the pages for people are turned off (LINKS). */
   paged: Paged | undefined;
   /** A handler of MCP requests, whose callers `identify` knows. */
@@ -230,7 +229,7 @@ const SCRIPT_PATH = `${ASSETS_PATH}main.js`;
  */
 function assetsOf({
   ASSETS: assets,
-}: Env): ((request: Request, file: string) => Promise<Response>) | undefined {
+}: ConsoleServer["env"]): ((request: Request, file: string) => Promise<Response>) | undefined {
   if (assets === undefined) return undefined;
   return async ({ url }, file) => {
     const isName = /^[\w-]+\.js$/.test(file);

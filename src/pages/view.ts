@@ -14,7 +14,7 @@ import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
 import { deadEndPage, signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
-import type { Server } from "../server.ts";
+import type { ConsoleServer } from "./console-server.ts";
 
 /** Fields that a form sends, one for each option that was chosen: its page has a hundred bytes for each. */
 const FORM_FIELDS = 100_000;
@@ -43,7 +43,7 @@ export interface PersonPage extends Site {
   /** Deletes all that is kept for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
   /** Counts what servlets store; undefined where the binding USAGE is missing. */
-  usage: Server["usage"];
+  usage: ConsoleServer["usage"];
   /** Where people have accounts, by name. */
   providers: ReadonlyMap<string, Provider>;
   /** Counts the request; absent if calls are not limited. */

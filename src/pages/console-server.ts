@@ -1,0 +1,33 @@
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { keyRecordsOf } from "../auth/key-records.ts";
+import type { RateLimiter } from "../auth/rate-limiter.ts";
+import type { Site } from "../http/document.ts";
+import type { Installer } from "../installs/installer.ts";
+import type { actsIn, usageOf } from "../observe/usage.ts";
+import type { Bundle } from "../servlets/bundle.ts";
+import type { Deployment } from "../servlets/deployment.ts";
+import type { Registry } from "../servlets/registry.ts";
+import type { Settings } from "../settings/env.ts";
+import type { People } from "./people.ts";
+import type { PersonObjects } from "./person-objects.ts";
+
+/** The parts of the server that the console uses. Parts whose binding is missing are undefined. */
+export interface ConsoleServer {
+  readonly env: { ASSETS?: Fetcher };
+  readonly bundle: Pick<Bundle, "profiles">;
+  readonly settings: Settings;
+  readonly site: Site;
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  readonly people: People | undefined;
+  readonly keyRecords: ReturnType<typeof keyRecordsOf>;
+  readonly usage: ReturnType<typeof usageOf>;
+  /** Records an operator's action. */
+  readonly acted: ReturnType<typeof actsIn>;
+  readonly serving: {
+    readonly deployment: Deployment;
+    readonly persons: PersonObjects | undefined;
+    readonly installer: Installer | undefined;
+    registry(): Promise<Registry>;
+  };
+}
