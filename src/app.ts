@@ -293,12 +293,12 @@ export function createApp(server: Server) {
   return app;
 }
 
-/** What `enter` gives; a fault is noted first. */
-function entered<T>(noted: (fault: Fault) => void, enter: () => T): T {
+/** Returns the result of `enter`. A fault that it throws is recorded first. */
+function entered<T>(record: (fault: Fault) => void, enter: () => T): T {
   try {
     return enter();
   } catch (error) {
-    noted(Fault.from(error));
+    record(Fault.from(error));
     throw error;
   }
 }

@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     // A server that was killed leaves its socket behind.
     await rm(diskSocket, { force: true });
     const started = await startWorkerd(workerd, knowsDisk ? 2 : 1);
-    if (knowsDisk) disk.restarted();
+    disk.restarted();
     return started;
   };
   const supervisor: Supervisor = new Supervisor({ start, say });
@@ -72,6 +72,7 @@ async function main(): Promise<void> {
     file: join(PLATFORM, "exporter.js"),
     compatibilityDate: configuration.compatibilityDate,
   });
+  // A Worker that an earlier version has built lacks the entrypoint: then only the log says that the disk is full.
   const script = await readFile(join(worker, MAIN), "utf8").catch(() => "");
   const knowsDisk = /export ?\{[^}]*\bDisk\b[^}]*\}/.test(script);
   const hosted: Hosted = {
@@ -81,7 +82,6 @@ async function main(): Promise<void> {
     objects: storage.objects,
     host,
     port,
-    // A Worker that an earlier version has built cannot be told.
     ...(knowsDisk && { diskSocket }),
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   }
   let isStopping = false;
   const { ports } = await supervisor.start();
-  if (knowsDisk) disk.start();
+  disk.start();
   const origin = `http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}`;
   say(`serves ${origin}/mcp`);
   // The Worker logs what its configuration lacks at its first request.

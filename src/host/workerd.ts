@@ -165,7 +165,7 @@ const certificates = () =>
     }),
   );
 
-/** A warning that V8's flags differ from those of workerd's build. It is left out: the lost cache saves no measurable time. */
+/** A warning that V8's flags differ from those of workerd's build, so that it compiles its own scripts anew. That takes no measurable time, so the log leaves it out. */
 const FLAGS_DIFFER =
   /^workerd\/\S+: warning: \S+ per-isolate bootstrap compile cache failed .*\n/gm;
 

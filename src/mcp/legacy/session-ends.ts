@@ -11,8 +11,8 @@ export interface SessionFacts {
 export type KnownSessions = Readonly<Record<string, Partial<SessionFacts>>>;
 
 /**
- * The record of sessions, of those whose tickets are from one hour, that have ended or have an object. Isolates share it
- * through a Durable Object, which is deleted when these tickets have expired.
+ * The record of which sessions have ended and which have an object, for the tickets of one hour. Isolates share it through a
+ * Durable Object, which is deleted when these tickets have expired.
  */
 export class SessionEnds {
   readonly #sql: SqlStorage;

@@ -61,7 +61,7 @@ export class Sessions implements SessionDirectory {
 
   /** How many sessions with tickets have ended here. */
   #ended = 0;
-  readonly #directory = {
+  readonly #access = {
     object: ({ ticket }: TicketSession) =>
       this.#objects.get(this.#objects.idFromString(ticket.object)),
     record: (session: TicketSession) => this.#exchange(this.#recordOf(session), [session]),
@@ -92,7 +92,7 @@ export class Sessions implements SessionDirectory {
     const ticket: SessionTicket = { ...begun, object: object.toString(), created: Date.now() };
     const id = TICKET_MARK + (await this.#sealer.sealText(ticket, TICKET_PURPOSE));
     if (id.length <= MAX_TICKET_LENGTH) {
-      this.#cache(id, new TicketSession(ticket, this.#directory, false));
+      this.#cache(id, new TicketSession(ticket, this.#access, false));
       return id;
     }
     await countStored(stringBytes(JSON.stringify(client)));
@@ -116,13 +116,13 @@ export class Sessions implements SessionDirectory {
       const ticket = await this.#ticketIn(id);
       if (ticket === undefined) return undefined;
       // Another isolate has begun the session; its client has most likely initialized.
-      session = new TicketSession(ticket, this.#directory, true);
+      session = new TicketSession(ticket, this.#access, true);
     }
     if (!session.isOf(owner)) return undefined;
     if (session.hasExpired) return this.#stored(session.ticket.object, owner);
     if (isNew || !(this.#isAlone || isRecent(session.learnedAt, FACTS_MAX_AGE_MS))) {
       waits();
-      await this.#directory.record(session);
+      await this.#access.record(session);
       // Another request may have found it meanwhile: what either learns later, both must know.
       session = this.#cached.get(id) ?? session;
     }

@@ -51,9 +51,9 @@ export class TicketSession implements NamedSession {
   #reportedAt = 0;
   #scopes: string | undefined;
 
-  constructor(ticket: SessionTicket, directory: SessionObjects, isReady: boolean) {
+  constructor(ticket: SessionTicket, objects: SessionObjects, isReady: boolean) {
     this.ticket = ticket;
-    this.#objects = directory;
+    this.#objects = objects;
     this.isReady = isReady;
   }
 

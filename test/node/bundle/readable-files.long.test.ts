@@ -21,8 +21,8 @@ beforeEach(async () => {
     ".env.ts": "export default 'secret'",
     "keys.json": '{ "key": "secret" }',
     "notes.txt": "secret",
-    "shared/words.py": 'WORD = "shared"',
-    "shared/words.ts": 'export const word = "shared";',
+    "common/words.py": 'WORD = "common"',
+    "common/words.ts": 'export const word = "common";',
     "node_modules/lib/package.json": '{ "name": "lib", "main": "a.js" }',
     "node_modules/lib/a.js": 'import data from "./data.json"; export default data.word;',
     "node_modules/lib/data.json": '{ "word": "installed" }',
@@ -105,7 +105,7 @@ describe("a servlet is refused", () => {
     ],
     [
       "that imports code as text above its folder",
-      { "servlet.js": SCRIPT('import a from "../../shared/words.ts" with { type: "text" };', "a") },
+      { "servlet.js": SCRIPT('import a from "../../common/words.ts" with { type: "text" };', "a") },
       {},
     ],
     [
@@ -185,13 +185,13 @@ describe("a servlet may have", () => {
   test.each<[what: string, files: Record<string, string>, links: Record<string, string>]>([
     [
       "code of its project, by an import",
-      { "servlet.js": SCRIPT('import { word } from "../../shared/words.ts";', "word") },
+      { "servlet.js": SCRIPT('import { word } from "../../common/words.ts";', "word") },
       {},
     ],
     [
       "code of its project, by a link",
       { "servlet.py": `from words import WORD\n${TOOL}WORD` },
-      { "words.py": "../../shared/words.py" },
+      { "words.py": "../../common/words.py" },
     ],
     [
       "an installed package with its data",
