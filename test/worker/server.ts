@@ -118,3 +118,7 @@ export function listenerOf(response: Response) {
   };
   return { next, close: () => reader.cancel() };
 }
+
+/** True for the line about refused requests. It comes late, and is about those of all tests of an isolate. */
+export const isAboutRefusals = (line: unknown): boolean =>
+  String(line).startsWith("Refused in the last ");

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { createServer } from "../../../src/server.ts";
-import { answerOf, ask, modern, post } from "../server.ts";
+import { answerOf, ask, isAboutRefusals, modern, post } from "../server.ts";
 import { bundle, greet, send, serverOf } from "./key-holders.ts";
 
 /** Access by API keys. */
@@ -208,6 +208,7 @@ test("no character in the log is obeyed instead of shown", async () => {
   for (const level of ["log", "info", "warn", "error"] as const) {
     vi.spyOn(console, level).mockImplementation((line: unknown) => void lines.push(String(line)));
   }
+  const isOwn = (line: string) => !isAboutRefusals(line);
   const step = { do: "log", message: `begin${UNPRINTABLE}end` };
   const { body, headers } = modern("tools/call", { name: "plan", arguments: { steps: [step] } });
   const principal = { sub: `eve${UNPRINTABLE}`, exp: Date.now() / 1000 + 60 };
@@ -228,8 +229,8 @@ test("no character in the log is obeyed instead of shown", async () => {
     expect(called.status).toBe(200);
   }
   vi.restoreAllMocks();
-  expect(lines.filter((line) => line.includes("eve"))).toHaveLength(2);
-  expect(lines.filter((line) => line.includes("begin"))).toHaveLength(2);
+  expect(lines.filter((line) => isOwn(line) && line.includes("eve"))).toHaveLength(2);
+  expect(lines.filter((line) => isOwn(line) && line.includes("begin"))).toHaveLength(2);
   expect(lines.filter((line) => CONTROLS.test(line))).toEqual([]);
   const records = lines.filter((line) => line.startsWith("{"));
   expect(records.map((line) => JSON.parse(line).principal)).toContain(`jwt:eve${UNPRINTABLE}`);

@@ -1,3 +1,4 @@
+import { isAboutRefusals } from "../server.ts";
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -132,8 +133,9 @@ describe("a token that was replaced more than a minute ago", () => {
       expect(await refresh(one)).toMatchObject(REFUSED);
       expect(await holder(one)).toBe(401);
     }
-    expect(warn).toHaveBeenCalledTimes(1);
-    const [line] = warn.mock.calls[0] as [string];
+    const lines = warn.mock.calls.flat().filter((one) => !isAboutRefusals(one));
+    expect(lines).toHaveLength(1);
+    const [line] = lines as [string];
     expect(line).toContain(client);
     for (const { refresh_token, access_token } of [first, second, third]) {
       expect(line).not.toContain(refresh_token.split(":")[2]);

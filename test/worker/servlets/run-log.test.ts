@@ -8,7 +8,7 @@ import { FAULT_CODES } from "../../../src/core/errors.ts";
 import { failureOf } from "../../../src/servlets/failures.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
-import { ask } from "../server.ts";
+import { ask, isAboutRefusals } from "../server.ts";
 
 /** The line of the log that says why a call failed. */
 
@@ -26,7 +26,7 @@ async function written(work: () => Promise<unknown>) {
     vi.spyOn(console, level).mockImplementation((line: unknown) => void lines.push(String(line)));
   await work();
   vi.restoreAllMocks();
-  return lines;
+  return lines.filter((line) => !isAboutRefusals(line));
 }
 
 /** What is logged while a tool is called. */
