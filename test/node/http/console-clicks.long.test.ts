@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { ELICIT, planned } from "./live-calls.ts";
+import { ELICIT, followed, planned } from "./live-calls.ts";
 import { opened, realBrowser } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
@@ -51,17 +51,21 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   test.each([
     ["with script", "Your answer was taken.", {}],
     ["without script", "Thank you", { javaScriptEnabled: false }],
-  ])("a question is answered on a phone after two: %s", async (_how, thanks, options) => {
-    await planned(server.url, "op", ELICIT);
-    const phone = { viewport: { width: 390, height: 844 }, ...options };
-    const { page, click, clicks } = await homeOf("op", phone);
-    await click(page.getByRole("main").getByRole("link", { name: "Answer", exact: true }));
-    await click(page.locator("#live").getByRole("link", { name: "Answer" }).first());
-    expect(clicks()).toBeLessThanOrEqual(2);
-    await page.getByRole("textbox").fill("Ada");
-    await page.getByRole("button", { name: "Send this answer" }).click();
-    await page.getByText(thanks).waitFor();
-  });
+  ])(
+    "a question is answered on a phone after two: %s",
+    async (_how, thanks, options: BrowserContextOptions) => {
+      await planned(server.url, "op", ELICIT);
+      const phone = { viewport: { width: 390, height: 844 }, ...options };
+      const { page, click, clicks } = await homeOf("op", phone);
+      await click(page.getByRole("main").getByRole("link", { name: "Answer", exact: true }));
+      if (options.javaScriptEnabled !== false) await followed(page);
+      await click(page.locator("#live").getByRole("link", { name: "Answer" }).first());
+      expect(clicks()).toBeLessThanOrEqual(2);
+      await page.getByRole("textbox").fill("Ada");
+      await page.getByRole("button", { name: "Send this answer" }).click();
+      await page.getByText(thanks).waitFor();
+    },
+  );
 
   test.each([
     ["with script", {}],

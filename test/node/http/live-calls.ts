@@ -1,5 +1,5 @@
 /** Calls that people follow on their lists: begins some, and opens a list. */
-import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { opened } from "./real-browser.ts";
 
 const META = "io.modelcontextprotocol";
@@ -43,6 +43,10 @@ export const HOUR = { do: "sleep", ms: 3_600_000 };
 /** The page's messages while it does not follow the calls. Its message that it does is replaced by the next change. */
 const NOT_FOLLOWED = /Reload the page|Reconnecting|not kept up to date|no longer/;
 
+/** Waits until the script of a list of calls follows them; until then its links lead to pages, as without script. */
+export const followed = (page: Page): Promise<void> =>
+  page.locator("#news").filter({ hasNotText: NOT_FOLLOWED }).waitFor();
+
 /** The list, of a person who has signed in there. */
 export async function listOf(
   browser: Browser,
@@ -53,7 +57,7 @@ export async function listOf(
   const page = await opened(browser, new URL("/console/live", url).href, options);
   await page.getByLabel("API key").fill(name);
   await page.getByRole("button", { name: "Continue" }).click();
-  const follows = () => page.locator("#news").filter({ hasNotText: NOT_FOLLOWED }).waitFor();
+  const follows = () => followed(page);
   if (options.javaScriptEnabled !== false) await follows();
   const group = (id: string) => page.locator(`[data-group=${id}] li`);
   return { page, group, follows };

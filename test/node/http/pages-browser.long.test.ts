@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { called, ELICIT, planned } from "./live-calls.ts";
+import { called, ELICIT, followed, planned } from "./live-calls.ts";
 import { DRESSES, flaws, opened, PICTURES, realBrowser, tried } from "./real-browser.ts";
 import { serving } from "./serving.ts";
 
@@ -198,6 +198,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const page = await pageAt("home-ada", DRESSES["phone"]!);
     await page.getByText("1 question waits for you.").waitFor();
     await page.locator(".notice").getByRole("link", { name: "Answer" }).click();
+    await followed(page);
     await page.locator("#live").getByRole("link", { name: "Answer" }).click();
     await page.getByRole("dialog", { name: "A question for you" }).waitFor();
     expect(await flaws(page, "answer-here")).toEqual([]);
