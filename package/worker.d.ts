@@ -1,13 +1,19 @@
-import type { Bundle } from "./servlets/bundle.ts";
+import type { BundledServlets } from "./servlets/bundle.ts";
 
-export type { Bundle } from "./servlets/bundle.ts";
+/**
+ * The module that `npm run bundle` writes, with all servlets, and the features of the server that they need: {@link createWorker}
+ * serves it.
+ */
+export interface Bundle extends BundledServlets {
+  readonly features: readonly object[];
+}
 
 /** A class of Durable Objects, exported under the name that wrangler.toml has as `class_name`. */
 type ObjectClass = new (state: never, env: never) => object;
 
 /**
  * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
- * exported under their names, which the bindings in wrangler.toml have as `class_name`.
+ * exported under their names, which the bindings in wrangler.toml have as `class_name`. A class is absent without its feature.
  *
  * Throws for a configuration that is not valid.
  *

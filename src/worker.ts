@@ -1,15 +1,14 @@
 import { env, tracing } from "cloudflare:workers";
 import { createApp } from "./app.ts";
+import { Kernel, type Bundle } from "./kernel.ts";
 import { durableObjects } from "./objects.ts";
-import { createServer } from "./server.ts";
-import type { Bundle } from "./servlets/bundle.ts";
 import { configureTracing } from "./observe/spans.ts";
 
-export type { Bundle } from "./servlets/bundle.ts";
+export type { Bundle } from "./kernel.ts";
 
 /**
  * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
- * exported under their names, which the bindings in wrangler.toml have as `class_name`.
+ * exported under their names, which the bindings in wrangler.toml have as `class_name`. A class is absent without its feature.
  *
  * Throws for a configuration that is not valid.
  *
@@ -24,6 +23,6 @@ export type { Bundle } from "./servlets/bundle.ts";
  */
 export function createWorker(bundle: Bundle) {
   configureTracing(tracing, env);
-  const server = createServer(bundle, env);
-  return { worker: createApp(server), objects: durableObjects(server) };
+  const kernel = new Kernel(bundle, env);
+  return { worker: createApp(kernel), objects: durableObjects(kernel) };
 }

@@ -1,22 +1,14 @@
 import type { KeyRecordsEnv } from "./key-records.ts";
-import type { AttemptsEnv } from "./attempts.ts";
-import type { Grant } from "./grant.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
-import { siteOf } from "../http/document.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
-import {
-  authorizationServer,
-  type AuthorizationServer,
-  type AuthorizationServerOptions,
-} from "./authorization-server.ts";
-import type { Fetch } from "./fetch-json.ts";
+import type { AuthorizationServer, AuthorizationServerOptions } from "./authorization-server.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, type Known } from "./principal.ts";
-import { resourceServer, type Verified } from "./resource-server.ts";
+import type { Verified, Verify } from "./resource-server.ts";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Authenticator {
@@ -44,22 +36,27 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-interface AuthEnv extends KeyRecordsEnv, AttemptsEnv {
-  GRANTS?: DurableObjectNamespace<Grant>;
-  OAUTH_KV?: KVNamespace;
+/** What the server's own sign-in is told: scopes and profiles, and where to say which tokens have ended. */
+export type SignInContext = Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">;
+
+/** How callers prove who they are, besides API keys. */
+export interface SignInParts {
+  /** Makes the built-in authorization server; undefined if it is not configured. */
+  authorization?(context: SignInContext): AuthorizationServer | undefined;
+  /** Verifies tokens of the issuers in OAUTH_ISSUERS. */
+  verify?: Verify;
 }
 
-/** Creates the authenticator. Throws if a binding is missing. */
+/** Creates the authenticator. Throws if a setting needs what is not there. */
 export function createAuthenticator(
   settings: Settings,
-  env: AuthEnv,
-  { isScope, profiles, grantsProfile }: AuthenticatorParts,
+  env: KeyRecordsEnv,
+  { isScope, profiles, grantsProfile, authorization: ownServer, verify }: AuthenticatorParts,
 ): Authenticator {
   const keys = new KnownKeys(apiKeysOf(settings), nearestRecords(env));
   const issuers = settings.OAUTH_ISSUERS ?? [];
-  const verify = resourceServer(issuers, fetchNow);
   const remembered = new TokenMemory();
-  const authorization = ownServer(settings, env, {
+  const authorization = ownServer?.({
     isScope,
     profiles,
     onEnd: (prefix) => remembered.forget(prefix),
@@ -87,7 +84,7 @@ export function createAuthenticator(
       const whole = audienceOf(request);
       const resources =
         profile === undefined ? { whole } : { whole, profile: audienceOf(request, profile) };
-      return foreign(await verify(token, resources));
+      return foreign(await verify!(token, resources));
     }
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
@@ -204,42 +201,9 @@ export function createAuthenticator(
 }
 
 /** Scopes and profiles, as other rooms resolve them. */
-interface AuthenticatorParts extends Pick<AuthorizationServerOptions, "isScope" | "profiles"> {
+interface AuthenticatorParts extends SignInParts, Omit<SignInContext, "onEnd"> {
   /** True if these scopes grant the profile. */
   grantsProfile(scopes: readonly string[], profile: string): boolean;
-}
-
-/** Looked up at each call: tests replace it. */
-const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
-
-function ownServer(
-  settings: Settings,
-  env: AuthEnv,
-  told: Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">,
-): AuthorizationServer | undefined {
-  const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
-  if (passphrase === undefined) {
-    if (enterprises.length === 0) return undefined;
-    throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
-  }
-  const { OAUTH_KV: store, ATTEMPTS: attempts, GRANTS: grants } = env;
-  if (store === undefined || attempts === undefined || grants === undefined) {
-    // Continuing without it would leave the server open.
-    const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";
-    const missing = store === undefined ? "KV namespace OAUTH_KV" : `Durable Object ${object}`;
-    throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
-  }
-  return authorizationServer({
-    ...siteOf(settings),
-    ...told,
-    passphrase,
-    scopes: settings.SCOPES,
-    enterprises,
-    fetch: fetchNow,
-    store,
-    attempts,
-    grants,
-  });
 }
 
 /** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */

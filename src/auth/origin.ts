@@ -63,6 +63,13 @@ export function arrivedAs(from: Request, made: Request): Request {
   return made;
 }
 
+/** The request without this header, as if it had arrived so. */
+export function withoutHeader(request: Request, header: string): Request {
+  const headers = new Headers(request.headers);
+  headers.delete(header);
+  return arrivedAs(request, new Request(request, { headers }));
+}
+
 /**
  * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
  * where a trusted proxy says that its client has sent it, else as it came, without a dot at the end of its host. How it came is remembered for what depends on

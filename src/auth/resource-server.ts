@@ -26,7 +26,7 @@ export interface Resources {
 }
 
 /** Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
-type Verify = (token: string, resources: Resources) => Promise<Verified>;
+export type Verify = (token: string, resources: Resources) => Promise<Verified>;
 
 interface Trusted extends Issuer {
   keys: JWTVerifyGetKey;

@@ -1,6 +1,7 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
+import { featureExport, FEATURES } from "./features.ts";
 import { isInstalled } from "./own.ts";
 import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
 import type { Profiles } from "../servlets/profiles.ts";
@@ -15,15 +16,27 @@ export function bundleSource(
     skills,
     profiles = {},
     version,
+    features = FEATURES,
+    worker,
   }: {
     skills?: SkillArchive | undefined;
     profiles?: Profiles | undefined;
     version?: string | undefined;
+    features?: readonly string[];
+    /** The Worker with all features in one file, where the entry file imports that. */
+    worker?: string | undefined;
   } = {},
 ): string {
   const types = isInstalled
     ? "edge-servlets"
-    : path(`${relative(dirname(out), "src") || "."}/servlets/bundle.ts`);
+    : path(`${relative(dirname(out), "src") || "."}/worker.ts`);
+  const featureImports = features.map((name) => {
+    const file = isInstalled
+      ? `edge-servlets/features/${name}`
+      : path(`${relative(dirname(out), "src") || "."}/features/${name}.ts`);
+    const place = worker === undefined ? file : path(relative(dirname(out), worker));
+    return `import { ${featureExport(name)} } from ${JSON.stringify(place)};`;
+  });
   const entries = members.map((member, at) => {
     const { found, dialect, prepared, hash, startsOnce, neverWaits, mayAsk } = member;
     const { lists, definitions, archives, views, skills: own } = member;
@@ -61,9 +74,10 @@ export function bundleSource(
   ]);
   return `// @ts-nocheck Written by \`npm run bundle\`; change the servlets instead.
 import type { Bundle } from ${JSON.stringify(types)};
+${featureImports.join("\n")}
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
-${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${version === undefined ? "" : `version: ${JSON.stringify(version)}, `}${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}] };
+${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${version === undefined ? "" : `version: ${JSON.stringify(version)}, `}${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}], features: [${features.map(featureExport).join(", ")}] };
 `;
 }
 

@@ -162,9 +162,9 @@ const toolIn = ({ ref: { kind, name } }: Subject): string =>
 export async function looked(
   store: TaskStore,
   look: Look,
-  { serving, tasks, countStored }: Pick<TaskServer, "serving" | "tasks" | "countStored">,
+  server: TaskServer,
 ): Promise<TaskInspection> {
-  if (look.what === "timeline") return { timeline: await timelineOf(store, serving) };
+  if (look.what === "timeline") return { timeline: await timelineOf(store, server) };
   const call = await store.call();
   const recorded = await store.recorded();
   if (call === undefined || recorded === undefined || look.entries > recorded.entries.length) {
@@ -177,11 +177,11 @@ export async function looked(
   const entries = recorded.entries.slice(0, look.entries);
   const from = { ...begun, entries };
   if (look.what === "replay") {
-    return { replay: await replayRecord(call, from, { registry: await serving.registry() }) };
+    return { replay: await replayRecord(call, from, { registry: await server.registry() }) };
   }
   const { owner: _owner, input: _input, link, ...rest } = call;
   const { principal } = rest;
-  const own = tasks!(principal, (bytes) => countStored(callerKey(principal), bytes));
+  const own = server.tasks!(principal, (bytes) => server.countStored(callerKey(principal), bytes));
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };

@@ -40,19 +40,19 @@ export interface CallLists {
 /** The servlets that tasks call, and the places where tasks are listed and counted. */
 export interface TaskServing {
   readonly deployment: Deployment;
-  readonly persons: CallLists | undefined;
-  readonly counting: { waiting(waiting: WaitStatus): void } | undefined;
+  readonly persons?: CallLists;
+  readonly counting?: { waiting(waiting: WaitStatus): void } | undefined;
   registry(): Promise<Registry>;
   /** Registers a waiting task by its id and its servlet's hash until it expires (Unix ms). */
   noteWaiting(task: string, hash: string, until: number): Promise<void>;
 }
 
 /** The parts of the server that a task uses. */
-export interface TaskServer {
+export interface TaskServer extends TaskServing {
+  /** Which tasks of the isolate may begin. */
+  readonly starts?: Starts;
   readonly sealer: Sealer;
-  readonly serving: TaskServing;
-  readonly starts: Starts;
-  readonly tasks:
+  readonly tasks?:
     | ((principal: Principal, countStored: CallerQuota["countStored"]) => TaskCreator)
     | undefined;
   /** Counts stored bytes against the caller's quota. Throws `too_many`. */

@@ -58,13 +58,13 @@ export class Task extends DurableObject<TaskEnv> {
 
   constructor(state: DurableObjectState, env: TaskEnv, server: TaskServer) {
     super(state, env);
-    const { serving, sealer } = server;
+    const { sealer } = server;
     this.#server = server;
     this.#store = new TaskStore(state.storage, sealer, state.id.toString());
     this.#owners = new TaskOwners(this.#store, env);
     const publish = () => state.waitUntil(this.#publish());
-    this.#goingOn = new ContinuationCheck(this.#store, serving, publish);
-    this.#listing = new Listing(this.#store, serving);
+    this.#goingOn = new ContinuationCheck(this.#store, server, publish);
+    this.#listing = new Listing(this.#store, server);
   }
 
   /** Stores a part of a large call before `create`: its params, or an answer by position. */
@@ -83,7 +83,7 @@ export class Task extends DurableObject<TaskEnv> {
         handed,
       });
     await this.#failUnsupportedAsks();
-    if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
+    if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server));
     const created = await viewOf(this.#store);
     this.ctx.waitUntil(this.#publish());
     // The sender of a large call holds its memory until this returns.
@@ -105,7 +105,7 @@ export class Task extends DurableObject<TaskEnv> {
 
   /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
   replay(build: string): Promise<string | null | undefined> {
-    return replayed(this.#store, JSON.parse(build) as Build, this.#server.serving);
+    return replayed(this.#store, JSON.parse(build) as Build, this.#server);
   }
 
   /** Shows, replays or forks the call, for the console. */
@@ -124,9 +124,7 @@ export class Task extends DurableObject<TaskEnv> {
     await this.#readable(() => this.#keepTime());
     if (principal.scopes === undefined) return true;
     const subject = await this.#readable(() => this.#store.subject());
-    return (
-      subject === undefined || reaches(await this.#server.serving.registry(), principal, subject)
-    );
+    return subject === undefined || reaches(await this.#server.registry(), principal, subject);
   }
 
   async update(principal: TaskViewer, answers: Answers): Promise<{ wrong?: string } | undefined> {
@@ -143,7 +141,7 @@ export class Task extends DurableObject<TaskEnv> {
     await this.#readable(() => this.#goingOn.check());
     await this.#changes.until(this.#store, { since, ms });
     if (!this.#store.exists) return undefined;
-    return this.#readable(() => handedOverOf(this.#store, () => this.#server.serving.registry()));
+    return this.#readable(() => handedOverOf(this.#store, () => this.#server.registry()));
   }
 
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
@@ -191,7 +189,7 @@ export class Task extends DurableObject<TaskEnv> {
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     this.#hadTime = true;
     return this.#store.alarm.ring(info, async (now) => {
-      const begun = await this.#server.starts.take(
+      const begun = await this.#server.starts!.take(
         this.#store.exists ? this.#store.row.principal : "",
       );
       try {
@@ -325,7 +323,7 @@ export class Task extends DurableObject<TaskEnv> {
         const end = await runTask({
           store: this.#store,
           owners: this.#owners,
-          registry: await this.#server.serving.registry(),
+          registry: await this.#server.registry(),
           countStored: this.#server.countStored,
           onProgress: (message) =>
             this.ctx.waitUntil(this.#store.setMessage(message).then(() => this.#publish())),
@@ -354,7 +352,7 @@ export class Task extends DurableObject<TaskEnv> {
     }
     const { begun, handed } = waitOf(await this.#store.call(), next, this.#store);
     await this.#store.suspend(begun, handed);
-    this.ctx.waitUntil(noteWaiting(this.#store, this.#server.serving));
+    this.ctx.waitUntil(noteWaiting(this.#store, this.#server));
     await this.#failUnsupportedAsks();
   }
 

@@ -8,7 +8,7 @@ import { hasRow, firstRow } from "../storage/tables.ts";
 import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { stringBytes } from "../core/text.ts";
-import type { Bundle } from "../servlets/bundle.ts";
+import type { BundledServlets } from "../servlets/bundle.ts";
 import { RESERVED_NAMES } from "../servlets/scopes.ts";
 import { bucketOf, type BuildsEnv } from "./bucket.ts";
 import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
@@ -41,13 +41,17 @@ export interface InstallsEnv extends BuildsEnv, HubsEnv {
  * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
  */
 export class Installs extends DurableObject<InstallsEnv> {
-  readonly #bundled: Bundle["servlets"];
+  readonly #bundled: BundledServlets["servlets"];
   readonly #sql: SqlStorage;
   readonly #alarm = new Alarm(this.ctx.storage);
   /** In a copy: what the original serves. */
   readonly #known: KnownAnswer<InstalledBuilds> | undefined;
 
-  constructor(state: DurableObjectState, env: InstallsEnv, { bundle }: { bundle: Bundle }) {
+  constructor(
+    state: DurableObjectState,
+    env: InstallsEnv,
+    { bundle }: { bundle: BundledServlets },
+  ) {
     super(state, env);
     const original = originalOf(state.id.name);
     if (original !== undefined) {

@@ -4,7 +4,7 @@ import { endingOf } from "../state/plain-ending.ts";
 import { clientHasLeft, Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { PreparedServlet, Bundle } from "../servlets/bundle.ts";
+import type { PreparedServlet, BundledServlets } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { callPartsOf, setupOf, type CallParts } from "../servlets/setup.ts";
 import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
@@ -21,11 +21,15 @@ import type { BuildBucket } from "./bucket.ts";
 /** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
 export class ServletLoader {
   readonly #isolates: Isolates;
-  readonly deployment: Deployment;
+  readonly #by: LoaderParts;
 
-  constructor(parts: LoaderParts, deployment: Deployment) {
-    this.#isolates = new Isolates(parts, deployment);
-    this.deployment = deployment;
+  constructor(parts: LoaderParts) {
+    this.#isolates = new Isolates(parts);
+    this.#by = parts;
+  }
+
+  get deployment(): Deployment {
+    return this.#by.deployment();
   }
 
   /** Runs an export. Throws `unavailable` if its isolate fails or dies; the next call then gets another one. */
@@ -182,7 +186,9 @@ const LOADED_CPU_MS = 300_000;
 interface LoaderParts {
   loader: WorkerLoader;
   bucket: BuildBucket;
-  runner: NonNullable<Bundle["runner"]>;
+  runner: NonNullable<BundledServlets["runner"]>;
+  /** What all servlets share; known when all features have begun. */
+  deployment(): Deployment;
 }
 
 type Modules = WorkerLoaderWorkerCode["modules"];
@@ -190,20 +196,18 @@ type Modules = WorkerLoaderWorkerCode["modules"];
 /** The isolates of servlets whose code is in the bucket of builds: one for each build, made when it is first used. */
 class Isolates {
   readonly #parts: LoaderParts;
-  readonly #deployment: Deployment;
   #version: Promise<string> | undefined;
   /** How often the isolate of a build has failed: the loader keeps a failed one, so the next must have another name. */
   readonly #failures = new Map<string, number>();
 
-  constructor(parts: LoaderParts, deployment: Deployment) {
+  constructor(parts: LoaderParts) {
     this.#parts = parts;
-    this.#deployment = deployment;
   }
 
   /** The isolate with a servlet's code. */
   ofServlet(servlet: PreparedServlet) {
     const { hash, parts: { files = {} } = {}, manifest } = servlet;
-    const { restorable, checked } = isolationOf(servlet, this.#deployment);
+    const { restorable, checked } = isolationOf(servlet, this.#parts.deployment());
     const facts = [hash, restorable, checked, keepsState(manifest), JSON.stringify(files)];
     return this.#named(facts.join(" "), () => this.#code(servlet));
   }
@@ -255,7 +259,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
       await data(`files${nth}`, digest);
       files.push(`[${JSON.stringify(host)}, { digest: "${digest}", archive: files${nth} }]`);
     }
-    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#deployment), limits };
+    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#parts.deployment()), limits };
     const keeps = keepsState(manifest);
     const main = `import { runnerOf${keeps ? ", stateFacetOf" : ""} } from "./runner.js";
 ${imports.join("\n")}

@@ -5,7 +5,7 @@ import { type RunContext } from "../state/remote-hooks.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import type { Imported, BackendRun, StateBackend } from "../state/state-backend.ts";
 import type { Position, StoredRow } from "../storage/stored-rows.ts";
-import { hasTable } from "../storage/tables.ts";
+import { deleteFacet, FACET, hasFacet } from "../state/facets.ts";
 import { Fault } from "../core/errors.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { setupOf } from "../servlets/setup.ts";
@@ -15,21 +15,11 @@ import type { Facets } from "../state/state-backend.ts";
 import { Hooks, loadedRun, stopped, type ServletLoader } from "./loaded.ts";
 import type { StateFacet } from "./state-runner.ts";
 
-/** The name of the facet. */
-const FACET = "state";
-
-/** The facets of objects with the state of installed servlets. Without a loader, nothing in them can be reached. */
-export const facetsWith = (loader: ServletLoader | undefined): Facets => ({
+/** The facets of objects with the state of installed servlets. */
+export const facetsWith = (loader: ServletLoader): Facets => ({
   open: (object, key) => new FacetBackend(object, loader, key),
   delete: deleteFacet,
 });
-
-/** Deletes the state that is kept in a facet of this object; opening it is not needed. */
-function deleteFacet({ facets, storage }: DurableObjectState): void {
-  if (!hasTable(storage.sql, "facet")) return;
-  facets.delete(FACET);
-  storage.sql.exec("DROP TABLE facet");
-}
 
 /**
  * The state of a servlet whose code is in the bucket of builds: in a facet of its object, which has a database of its own
@@ -37,13 +27,13 @@ function deleteFacet({ facets, storage }: DurableObjectState): void {
  */
 export class FacetBackend implements StateBackend {
   readonly #object: DurableObjectState;
-  readonly #loader: ServletLoader | undefined;
+  readonly #loader: ServletLoader;
   readonly #key: Uint8Array;
   /** The code that the facet runs. */
   #running: Awaited<ReturnType<ServletLoader["stateClass"]>> | undefined;
 
-  /** Sealed with this key. Without a loader, nothing in it can be reached. */
-  constructor(object: DurableObjectState, loader: ServletLoader | undefined, key: Uint8Array) {
+  /** Sealed with this key. */
+  constructor(object: DurableObjectState, loader: ServletLoader, key: Uint8Array) {
     this.#object = object;
     this.#loader = loader;
     this.#key = key;
@@ -57,7 +47,7 @@ export class FacetBackend implements StateBackend {
     reserve,
     ...run
   }: BackendRun): Promise<PlainEnding> {
-    const setup = setupOf(servlet, this.#demandedLoader.deployment, call);
+    const setup = setupOf(servlet, this.#loader.deployment, call);
     const id = crypto.randomUUID();
     const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };
     const hooks = new StateHooks(call, setup, reserve);
@@ -109,20 +99,12 @@ export class FacetBackend implements StateBackend {
   }
 
   isEmpty(): boolean {
-    return !hasTable(this.#object.storage.sql, "facet");
+    return !hasFacet(this.#object);
   }
 
   delete(): void {
     deleteFacet(this.#object);
     this.#running = undefined;
-  }
-
-  get #demandedLoader(): ServletLoader {
-    if (this.#loader !== undefined) return this.#loader;
-    throw new Fault(
-      "unavailable",
-      "Servlets that are installed keep state only where the bindings LOADER and BUILDS are. Add them to wrangler.toml, or delete the state: npm run servlets -- state delete NAME",
-    );
   }
 
   /** Asks the facet with this servlet's code; without one, with any. */
@@ -132,7 +114,7 @@ export class FacetBackend implements StateBackend {
   ): Promise<T> {
     const { facets, storage } = this.#object;
     const known = servlet === undefined ? this.#running : undefined;
-    const code = known ?? (await this.#demandedLoader.stateClass(servlet, this.#key));
+    const code = known ?? (await this.#loader.stateClass(servlet, this.#key));
     if (this.#running !== undefined && this.#running.name !== code.name) {
       // Its database stays.
       facets.abort(FACET, new Error("The servlet has other code."));

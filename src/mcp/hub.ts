@@ -8,7 +8,7 @@ import { tagged, matches, type Filter, type Subscription } from "./wire/subscrip
 import { isChange, type Notification } from "../core/model.ts";
 import { mayIn, profileOf, type Profiles } from "../servlets/profiles.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
-import type { Bundle } from "../servlets/bundle.ts";
+import type { BundledServlets } from "../servlets/bundle.ts";
 import { textBytes } from "../core/shape.ts";
 import { copiesOf, copyFor } from "../storage/copies.ts";
 import { hasTable } from "../storage/tables.ts";
@@ -61,7 +61,7 @@ export class Hub extends DurableObject<HubEnv> {
   /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
 
-  constructor(state: DurableObjectState, env: HubEnv, { bundle }: { bundle: Bundle }) {
+  constructor(state: DurableObjectState, env: HubEnv, { bundle }: { bundle: BundledServlets }) {
     super(state, env);
     const isShared = bundle.servlets.some(({ manifest }) => manifest.state === "server");
     this.#isJoining = isShared || env.LOADER !== undefined;

@@ -9,7 +9,7 @@ import { limits } from "../core/limits.ts";
 import { isObject, type Principal } from "../core/model.ts";
 
 /** The installer. Throws `unavailable` that names the missing bindings. */
-export function installerOf({ installer }: { installer: Installer | undefined }): Installer {
+export function installerOf({ installer }: { readonly installer?: Installer }): Installer {
   if (installer !== undefined) return installer;
   throw new Fault(
     "unavailable",

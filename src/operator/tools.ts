@@ -1,56 +1,33 @@
-/** The server's own servlets: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
+/** Tools of the server itself: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
 import { unsettled } from "../core/settled.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { Tasks } from "../calls/tasks.ts";
 import { Fault } from "../core/errors.ts";
 import { OPERATOR_SCOPE, type CallToolResult, type Json, type Principal } from "../core/model.ts";
-import { errorResult, ownServlet, type OwnTool } from "../servlets/own.ts";
-import { OPERATOR_SERVLET, SERVER_SERVLET, type RESERVED_TOOLS } from "../servlets/scopes.ts";
+import { errorResult, type OwnTool } from "../servlets/own.ts";
 import { shownOf } from "../servlets/catalog.ts";
-import type { ServedSkills } from "../servlets/bundle.ts";
 import type { Registry } from "../servlets/registry.ts";
 import { Wait } from "../core/suspension.ts";
-import { getResult } from "../calls/get-result.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import { toolCaller, searchTools } from "./search.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
-/** The parts that these servlets need; a tool without its part is absent. */
-interface OwnParts {
-  installer: Installer | undefined;
+/** What these tools need of the server. */
+interface ToolParts {
+  installer: Installer;
   /** Notes what an agent has done for an operator. */
   acted: (by: string, what: string) => Promise<void>;
   registry: () => Promise<Registry>;
-  /** Absent where no call waits for a person. */
-  tasksOf: ((principal: Principal) => Tasks) | undefined;
-  /** Those of the project. */
-  skills: ServedSkills | undefined;
-  /** True if some endpoint has its tools searched. */
-  isSearched: boolean;
 }
 
-type OwnTools = { [name in (typeof RESERVED_TOOLS)[number]]?: OwnTool };
-
-/** These servlets, each with the function that runs its tools. */
-export function ownServlets({ acted, installer, registry, tasksOf, skills, isSearched }: OwnParts) {
-  const server: OwnTools = {
-    ...(installer && { list_servlets: listServlets(installer, registry) }),
-    ...(tasksOf && { get_result: getResult(tasksOf) }),
-    ...(isSearched && { search_tools: searchTools(registry), call_tool: toolCaller }),
-  };
-  const operator: OwnTools | undefined = installer && {
+/** The tools, by the servlet that has them. */
+export const installerTools = ({ acted, installer, registry }: ToolParts) => ({
+  server: { list_servlets: listServlets(installer, registry) },
+  operator: {
     install_servlet: installServlet(installer, acted),
     uninstall_servlet: uninstallServlet(installer, acted),
-  };
-  return new Map([
-    ...(Object.keys(server).length > 0 || skills
-      ? [ownServlet(SERVER_SERVLET, server, skills)]
-      : []),
-    ...(operator ? [ownServlet(OPERATOR_SERVLET, operator)] : []),
-  ]);
-}
+  },
+});
 
 const listServlets = (installer: Installer, registry: () => Promise<Registry>): OwnTool => ({
   tool: {
@@ -80,7 +57,7 @@ const listServlets = (installer: Installer, registry: () => Promise<Registry>): 
   },
 });
 
-const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool => ({
+const installServlet = (installer: Installer, acted: ToolParts["acted"]): OwnTool => ({
   tool: {
     title: "Install a servlet",
     description:
@@ -102,7 +79,7 @@ const installServlet = (installer: Installer, acted: OwnParts["acted"]): OwnTool
   },
 });
 
-const uninstallServlet = ({ installs }: Installer, acted: OwnParts["acted"]): OwnTool => ({
+const uninstallServlet = ({ installs }: Installer, acted: ToolParts["acted"]): OwnTool => ({
   tool: {
     title: "Uninstall a servlet",
     description: "Stops serving an installed servlet. The user is asked.",

@@ -33,8 +33,8 @@ interface RunningCall {
 /** The parts of the server that a record uses. */
 interface RecordServer {
   readonly sealer: Sealer;
-  readonly serving: { registry(): Promise<Registry> };
-  readonly tasks: ReturnType<typeof tasksOf>;
+  registry(): Promise<Registry>;
+  readonly tasks?: ReturnType<typeof tasksOf>;
   countStored(caller: string | undefined, bytes?: number): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export class CallRecord extends DurableObject<object> {
       return { value: { asks: before, response: Promise.resolve(response) } };
     }
     // Where that is not known yet, nothing is stored: the next request begins the call.
-    const registry = await this.#server.serving.registry();
+    const registry = await this.#server.registry();
     const counted = await settled(() => this.#countStored(call));
     if (!("value" in counted)) {
       this.#begun = undefined;

@@ -7,7 +7,7 @@ import { callFilterIn, callQuery, callsPage, callsStyle, noCallsPage } from "./c
 import { consolePage, type ConsoleSite, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
-interface CallsParts extends Pick<ConsoleServer, "usage" | "serving"> {
+interface CallsParts extends Pick<ConsoleServer, "usage" | "persons"> {
   visitor: Visitor;
   quota: CallerQuota;
   site: ConsoleSite;
@@ -16,7 +16,7 @@ interface CallsParts extends Pick<ConsoleServer, "usage" | "serving"> {
 /** Returns the page. Redirects a visitor who has not signed in to the sign-in. */
 export async function callsEndpoint(
   raw: Request,
-  { visitor, quota, site, usage, serving }: CallsParts,
+  { visitor, quota, site, usage, persons }: CallsParts,
 ): Promise<Response> {
   const { isOperator, person, caller } = visitor;
   const name = person?.principal.name ?? caller?.name;
@@ -36,7 +36,7 @@ export async function callsEndpoint(
   if (found === undefined) return consolePage(site, "Calls", unanswered, { status: 503 });
   const hasTasks = found.calls.some((one) => one.task !== null && one.caller === name);
   const listed = hasTasks
-    ? await serving.persons?.at(name!, async (object) => object.listed(name!))
+    ? await persons?.at(name!, async (object) => object.listed(name!))
     : undefined;
   const open = new Set(listed?.map(({ id }) => id));
   const body = callsPage({ ...found, filter, isForAll: isOperator, open });

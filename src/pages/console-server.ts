@@ -4,30 +4,31 @@ import type { RateLimiter } from "../auth/rate-limiter.ts";
 import type { Site } from "../http/document.ts";
 import type { Installer } from "../installs/installer.ts";
 import type { actsIn, usageOf } from "../observe/usage.ts";
-import type { Bundle } from "../servlets/bundle.ts";
+import type { BundledServlets } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { Registry } from "../servlets/registry.ts";
 import type { Settings } from "../settings/env.ts";
+import type { Paged } from "./frame.ts";
 import type { People } from "./people.ts";
 import type { PersonObjects } from "./person-objects.ts";
 
-/** The parts of the server that the console uses. Parts whose binding is missing are undefined. */
+/** The parts of the server that the console uses. A part whose binding is missing is absent. */
 export interface ConsoleServer {
   readonly env: { ASSETS?: Fetcher };
-  readonly bundle: Pick<Bundle, "profiles">;
+  readonly bundle: Pick<BundledServlets, "profiles">;
   readonly settings: Settings;
   readonly site: Site;
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
-  readonly people: People | undefined;
+  readonly people?: People;
+  /** Absent where the pages for people are turned off (LINKS). */
+  readonly paged?: Paged;
   readonly keyRecords: ReturnType<typeof keyRecordsOf>;
-  readonly usage: ReturnType<typeof usageOf>;
+  readonly usage?: ReturnType<typeof usageOf>;
   /** Records an operator's action. */
   readonly acted: ReturnType<typeof actsIn>;
-  readonly serving: {
-    readonly deployment: Deployment;
-    readonly persons: PersonObjects | undefined;
-    readonly installer: Installer | undefined;
-    registry(): Promise<Registry>;
-  };
+  readonly deployment: Deployment;
+  readonly persons?: PersonObjects;
+  readonly installer?: Installer;
+  registry(): Promise<Registry>;
 }

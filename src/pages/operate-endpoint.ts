@@ -14,7 +14,7 @@ import { limits, publicLimits } from "../core/limits.ts";
 import { storageRoom } from "../core/storage-room.ts";
 import { pageFor, pageStatus, seeOther, type View, type Visit } from "./view.ts";
 import type { ConsoleServer } from "./console-server.ts";
-import { consolePage, type Paged, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
+import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { endpointOf } from "./connect.ts";
 import {
@@ -36,7 +36,15 @@ import { chartStyle, questionIn, usagePage } from "./usage.ts";
 
 type Operated = Pick<
   ConsoleServer,
-  "acted" | "authenticator" | "usage" | "keyRecords" | "settings" | "serving"
+  | "acted"
+  | "authenticator"
+  | "usage"
+  | "keyRecords"
+  | "settings"
+  | "deployment"
+  | "persons"
+  | "installer"
+  | "registry"
 >;
 
 const PLACE = "operate";
@@ -53,7 +61,8 @@ const DONE: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-interface Acting extends Operated {
+interface Acting {
+  server: Operated;
   visit: Visit;
   token: string;
 }
@@ -63,7 +72,8 @@ const DANGEROUS = new Set(["uninstall", "revoke", "remove"]);
 
 /** Performs a button's action, or asks for confirmation; undefined for an unknown button. */
 async function act(form: URLSearchParams, acting: Acting): Promise<View | undefined> {
-  const { acted, authenticator, keyRecords, serving, visit, token } = acting;
+  const { server, visit, token } = acting;
+  const { acted, authenticator, keyRecords } = server;
   const field = (name: string) => form.get(name) ?? "";
   const [name, key, by] = [field("name"), field("key"), visit.person.principal.name];
   const what = field("do");
@@ -85,7 +95,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
   };
   switch (what) {
     case "ask-install": {
-      const installer = installerOf(serving);
+      const installer = installerOf(server);
       const digest = field("digest");
       const build = await publishedBuild(installer, name, digest);
       const lines = ["All callers of this server can use it.", ...permissionsOf(build)];
@@ -93,20 +103,20 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return confirm(`Install ${name}`, lines, { name, digest });
     }
     case "install": {
-      const installer = installerOf(serving);
+      const installer = installerOf(server);
       const build = await publishedBuild(installer, name, field("digest"));
       const { version, isNew } = await installer.install(build, by);
       return done(`Installed ${name}, version ${version}.`, isNew);
     }
     case "ask-rollback": {
       const [version, seen] = [field("version"), field("seen")];
-      const { versions } = await installerOf(serving).installs().versions(name);
+      const { versions } = await installerOf(server).installs().versions(name);
       const older = versions.find((one) => String(one.version) === version);
       if (older === undefined)
         throw new Fault("conflict", "This version is no longer there. Reload the page.");
       const lines = [
         `All callers get version ${version}, which ${older.by} installed. Its build is ${older.hash.slice(0, 12)}.`,
-        await waitingLine(acting, name),
+        await waitingLine(server, name),
       ];
       const label = `Roll ${name} back to ${version}`;
       return confirm(
@@ -118,26 +128,26 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
     }
     case "rollback": {
       const [version, seen] = [Number(field("version")), Number(field("seen"))];
-      unsettled(await installerOf(serving).installs().rollBack(name, version, seen));
+      unsettled(await installerOf(server).installs().rollBack(name, version, seen));
       return done(`Rolled ${name} back to version ${version}.`);
     }
     case "ask-uninstall": {
-      const { current } = await installerOf(serving).installs().versions(name);
+      const { current } = await installerOf(server).installs().versions(name);
       const lines = [
         "Its tools and all its versions are removed for all callers.",
-        await waitingLine(acting, name),
+        await waitingLine(server, name),
         "What it has stored for callers stays until you delete it: npm run servlets -- state delete.",
       ];
       return confirm(`Uninstall ${name}`, lines, { name, seen: String(current ?? 0) });
     }
     case "uninstall": {
-      const installs = installerOf(serving).installs();
+      const installs = installerOf(server).installs();
       unsettled(await installs.uninstall(name, Number(field("seen"))));
       return done(`Uninstalled ${name}.`);
     }
     case "ask-revoke": {
-      const { made, name: its } = await keyOf(key, acting);
-      const left = (await allKeys(acting))
+      const { made, name: its } = await keyOf(key, server);
+      const left = (await allKeys(server))
         .filter((one) => one.made?.by === its && one.revoked === null && one.key !== key)
         .map((one) => one.name);
       const isOwn = authenticator.keys.named(by)?.hash.toHex() === key;
@@ -148,7 +158,7 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
               `Keys that ${its} made stay valid: ${left.join(", ")}. If somebody else had this key, revoke them, too.`,
             ]
           : []),
-        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
+        `Calls that were made with it continue${await waitingNow(server, "caller", its)}. Until you restore the key, nobody can answer their questions or get their results with it.`,
       ];
       if (made === undefined)
         lines.push(`Take it out of the configuration, too: npm run keys -- revoke ${its}.`);
@@ -164,16 +174,16 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return confirm(`Restore the key ${its}`, lines, { name: its, key }, `Restore ${its}`);
     }
     case "ask-remove": {
-      const { name: its } = await keyOf(key, acting);
+      const { name: its } = await keyOf(key, server);
       const lines = [
         "The key stays refused and leaves the list. It cannot be restored.",
-        `Calls that were made with it continue${await waitingNow(acting, "caller", its)}, until they end or their stored data is deleted.`,
+        `Calls that were made with it continue${await waitingNow(server, "caller", its)}, until they end or their stored data is deleted.`,
         `Everything that is kept for ${its} stays, and a new key of this name would have it.`,
       ];
       return confirm(`Remove the key ${its}`, lines, { name: its, key }, `Remove ${its}`);
     }
     case "revoke": {
-      const { name: revoked } = await keyOf(key, acting);
+      const { name: revoked } = await keyOf(key, server);
       await recordsIn(keyRecords).revoke(key, by);
       return done(`Revoked the key ${revoked}.`);
     }
@@ -183,12 +193,12 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       return done(`Restored the key ${restored}.`);
     }
     case "remove": {
-      const { name: removed } = await keyOf(key, acting);
+      const { name: removed } = await keyOf(key, server);
       await recordsIn(keyRecords).remove(key, by);
       return done(`Removed the key ${removed}.`);
     }
     case "make": {
-      const { secret, made } = await newKey(form, visit.person.principal, acting);
+      const { secret, made } = await newKey(form, visit.person.principal, server);
       if (authenticator.keys.named(made.name) !== undefined)
         throw new Fault("conflict", `There is a key ${made.name} already. Take another name.`, {
           data: { field: "name" },
@@ -196,8 +206,8 @@ async function act(form: URLSearchParams, acting: Acting): Promise<View | undefi
       unsettled(await recordsIn(keyRecords).make(made));
       const may = scopesInWords(made.scopes ?? undefined);
       await acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
-      const endpoint = endpointOf(acting, new URL(endpointPath(undefined), visit.request.url).href);
-      const unfitting = (await unfittingAmong(made.scopes ?? [], serving)) ?? [];
+      const endpoint = endpointOf(server, new URL(endpointPath(undefined), visit.request.url).href);
+      const unfitting = (await unfittingAmong(made.scopes ?? [], server)) ?? [];
       const body = keyPage(made.name, { ...endpoint, key: secret }, unfitting);
       return { status: 200, body };
     }
@@ -324,8 +334,9 @@ function beyondOperator(
 
 /** The key with this hash. Throws `insufficient_scope` if it grants more than the key of the operator who restores it, `invalid_params`. */
 async function restorable(key: string, acting: Acting) {
-  const found = await keyOf(key, acting);
-  const beyond = beyondOperator(found, acting.visit.person.principal, acting);
+  const { server, visit } = acting;
+  const found = await keyOf(key, server);
+  const beyond = beyondOperator(found, visit.person.principal, server);
   if (beyond === undefined) return found;
   const why =
     beyond.scope === undefined
@@ -338,8 +349,8 @@ async function restorable(key: string, acting: Acting) {
 }
 
 /** The scope patterns that match nothing the server offers now; undefined if that is unknown. */
-async function unfittingAmong(scopes: readonly string[], serving: Operated["serving"]) {
-  const { whole } = await serving.registry();
+async function unfittingAmong(scopes: readonly string[], operated: Operated) {
+  const { whole } = await operated.registry();
   const catalog = await whole.catalog().catch((error: unknown) => void report(error));
   if (catalog === undefined) return undefined;
   const { versions, prompts, resources, templates, failures } = catalog;
@@ -366,7 +377,7 @@ async function publishedBuild(installer: Installer, name: string, digest: string
 }
 
 /** The last errors, with a way to the calls of this operator that are listed in Live. */
-async function errorsFor({ usage, serving: { persons } }: Operated, operator: string) {
+async function errorsFor({ usage, persons }: Operated, operator: string) {
   const errors = await counted(usage?.().errors());
   const hasOwn = errors?.some(({ caller, task }) => task !== null && caller === operator) === true;
   const listed = hasOwn
@@ -380,9 +391,9 @@ async function overviewOf(
   operated: Operated,
   { token, done, operator }: { token: string; done: string | undefined; operator: string },
 ): Promise<Overview> {
-  const { usage: counters, authenticator, keyRecords, serving } = operated;
-  const { whole } = await serving.registry();
-  const installs = serving.installer?.installs();
+  const { usage: counters, authenticator, keyRecords } = operated;
+  const { whole } = await operated.registry();
+  const installs = operated.installer?.installs();
   const list = (await installs?.list()) ?? [];
   const versions = new Map(list.map((one) => [one.name, one.version]));
   const installed = await Promise.all(
@@ -406,15 +417,15 @@ async function overviewOf(
       const { name, hash, dialect, manifest } = one;
       const { state = "call" } = manifest;
       const version = versions.get(name);
-      const ownOr = serving.deployment.own?.has(one) ? "this server" : "the bundle";
+      const ownOr = operated.deployment.own?.has(one) ? "this server" : "the bundle";
       const from = version === undefined ? ownOr : `version ${version}`;
       const runs = hour && (runsOf.get(name) ?? { runs: 0, errors: 0 });
       return { name, hash, dialect, state, from, entries: entries.get(name) ?? 0, runs };
     }),
     isStorageFull: storageRoom.isFull,
     problem,
-    installed: serving.installer && installed,
-    installable: (await serving.installer?.installable()) ?? [],
+    installed: operated.installer && installed,
+    installable: (await operated.installer?.installable()) ?? [],
     keys: await allKeys(operated),
     makesKeys: keyRecords !== undefined && !authenticator.isOpen,
     acts: await counted(usage?.acts()),
@@ -427,17 +438,20 @@ async function overviewOf(
   };
 }
 
-interface OperatorParts extends Operated {
+/** How the console knows its visitors, and shows itself to them. */
+interface Visits {
   visited: Visited;
   visitorOf(raw: Request): Promise<Visitor>;
-  /** As in `ConsoleParts`. */
-  paged: Paged | undefined;
   siteFor(visitor: Visitor): ConsoleSite;
 }
 
 /** Adds the routes of these pages. */
-export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
-  const { visited, visitorOf, siteFor, paged } = parts;
+export function addOperatorPages(
+  app: HonoBase,
+  server: ConsoleServer,
+  { visited, visitorOf, siteFor }: Visits,
+): void {
+  const { paged } = server;
 
   app.get(PAGES.Usage, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
@@ -445,7 +459,7 @@ export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
       const site = siteFor(visitor);
       if (!visitor.isOperator) return refused(site, visitor);
       await quota.admit?.();
-      const usage = parts.usage?.();
+      const usage = server.usage?.();
       if (usage === undefined) return consolePage(site, "Usage", unbound);
       const question = questionIn(raw.url);
       const all = await counted(usage.report(question.over, question.by));
@@ -473,13 +487,13 @@ export function addOperatorPages(app: HonoBase, parts: OperatorParts): void {
           const operator = person.principal.name;
           const done = DONE.get(new URL(raw.url).searchParams.get("done") ?? "");
           const view = async (status: number, wrong?: WrongKey) => {
-            const overview = await overviewOf(parts, { token, done, operator });
+            const overview = await overviewOf(server, { token, done, operator });
             return { status, body: operatePage({ ...overview, wrong }) };
           };
           if (form === undefined) return view(200);
           if (!(await people.isForm(form, person, PLACE))) return view(403);
           try {
-            return (await act(form, { ...parts, visit, token })) ?? (await view(400));
+            return (await act(form, { server, visit, token })) ?? (await view(400));
           } catch (error) {
             const fault = Fault.from(error);
             const { data, message } = fault;

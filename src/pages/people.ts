@@ -40,6 +40,9 @@ interface Proof {
   until: number;
 }
 
+/** What is asked of the authenticator, which is made after the people. */
+type Known = Pick<Authenticator, "isOpen" | "isExposed" | "keys">;
+
 /** Places of what is sealed here: neither may stand for the other. */
 const COOKIE_PLACE = "person's cookie";
 const FORM_PLACE = "person's form";
@@ -50,7 +53,7 @@ const FORM_PLACE = "person's form";
  */
 export class People {
   readonly #settings: Settings;
-  readonly #authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "keys">;
+  readonly #kernel: { readonly authenticator: Known };
   readonly #sealer: Sealer;
   readonly #limiter: SignInLimiter | undefined;
   readonly #issuers: IssuerSignIn;
@@ -58,13 +61,17 @@ export class People {
   constructor(
     settings: Settings,
     env: Env,
-    by: { authenticator: Pick<Authenticator, "isOpen" | "isExposed" | "keys">; sealer: Sealer },
+    by: { kernel: { readonly authenticator: Known }; sealer: Sealer },
   ) {
     this.#settings = settings;
-    this.#authenticator = by.authenticator;
+    this.#kernel = by.kernel;
     this.#sealer = by.sealer;
     this.#issuers = new IssuerSignIn(settings, env, by.sealer);
     this.#limiter = env.ATTEMPTS && new SignInLimiter(env.ATTEMPTS);
+  }
+
+  get #authenticator(): Known {
+    return this.#kernel.authenticator;
   }
 
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */

@@ -21,8 +21,8 @@ interface StoredSecret extends SecretRef {
 /** The parts of the server that a person's object uses. */
 interface PersonServer {
   readonly sealer: Sealer;
-  readonly serving: { readonly providers: ReadonlyMap<string, Provider> };
-  readonly tasks: ReturnType<typeof tasksOf>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly tasks?: ReturnType<typeof tasksOf>;
 }
 
 /**
@@ -208,7 +208,7 @@ export class PersonObject extends DurableObject<object> {
     return (this.#ofPrincipal ??= new PersonAccounts(() => ({
       sql: this.#sql,
       sealer: this.#sealerOf(principal),
-      providers: this.#server.serving.providers,
+      providers: this.#server.providers,
     })));
   }
 

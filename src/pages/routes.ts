@@ -16,7 +16,7 @@ import type { ConsoleServer } from "./console-server.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { readSkill } from "../servlets/skills.ts";
 import { scopeFor } from "../servlets/scopes.ts";
-import { consolePage, type ConsoleSite, type Paged, type Visited, type Visitor } from "./frame.ts";
+import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { consoleMcpPath, PAGES } from "./paths.ts";
 import { accountEndpoint, accountStyle } from "./account-endpoint.ts";
 import { callEndpoint, eventsEndpoint, liveEndpoint, questionsFor } from "./live-endpoint.ts";
@@ -28,16 +28,12 @@ import { VIEW_PATH, viewEndpoint } from "./framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
 import type { Settings } from "../settings/env.ts";
 
-export interface ConsoleParts extends ConsoleServer {
-  /** Undefined where the pages for people are turned off (LINKS). */
-  paged: Paged | undefined;
-  /** A handler of MCP requests, whose callers `identify` knows. */
-  mcpFor(identify: (raw: Request) => Promise<Principal>, profile?: string): Handler;
-}
+/** Makes a handler of MCP requests, whose callers `identify` knows. */
+type McpFor = (identify: (raw: Request) => Promise<Principal>, profile?: string) => Handler;
 
 /** Adds the routes of the console. */
-export function addConsole(app: HonoBase, parts: ConsoleParts): void {
-  const { env, settings, authenticator, rateLimiter, serving, people } = parts;
+export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor): void {
+  const { env, settings, authenticator, rateLimiter, people } = parts;
   const { profiles: named = {} } = parts.bundle;
   const profiles = endpointsOf(named).map((name): ShownProfile => {
     const { title = name, description } = named[name]!;
@@ -92,7 +88,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
       const caller = callerAt(visitor.caller, profile?.name);
       // Listing what a servlet with state offers may run it.
       if (!isOpen && caller) await quota.admit?.();
-      const all = await serving.registry();
+      const all = await parts.registry();
       const registry =
         !isOpen && caller
           ? all.for({ principal: caller })
@@ -105,7 +101,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
         servlets: registry.servlets,
         catalog: await registry.catalog(),
         async skillText(servlet: PreparedServlet, uri: string) {
-          const read = await readSkill(servlet, uri, serving.deployment.storedPart).catch(noneRead);
+          const read = await readSkill(servlet, uri, parts.deployment.storedPart).catch(noneRead);
           const [one] = read?.contents ?? [];
           return one !== undefined && "text" in one ? one.text : undefined;
         },
@@ -120,7 +116,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
         ),
         description: settings.SERVER_DESCRIPTION ?? (caller && firstLine(settings)),
         waiting: visitor.person
-          ? await questionsFor(raw, serving.persons, visitor.person).catch(noneAfter)
+          ? await questionsFor(raw, parts.persons, visitor.person).catch(noneAfter)
           : 0,
         entry: entryIn(raw.url),
         at: raw.url.slice(new URL(raw.url).origin.length),
@@ -169,11 +165,12 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
   app.get(PAGES.Calls, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
       demandOwnOrigin(raw);
-      return callsEndpoint(raw, { ...parts, visitor, quota, site: siteFor(visitor) });
+      const { usage, persons } = parts;
+      return callsEndpoint(raw, { usage, persons, visitor, quota, site: siteFor(visitor) });
     }),
   );
 
-  addOperatorPages(app, { ...parts, visited, visitorOf, siteFor });
+  addOperatorPages(app, parts, { visited, visitorOf, siteFor });
 
   app.get(VIEW_PATH, ({ req: { raw } }) =>
     visited(raw, ({ caller }, quota) =>
@@ -184,7 +181,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
         const asked = new URL(raw.url).searchParams.get("profile");
         const profile = profiles.find(({ name }) => name === asked);
         const principal = authenticator.atProfile(caller, profile?.name);
-        return { registry: (await serving.registry()).for({ principal }), principal };
+        return { registry: (await parts.registry()).for({ principal }), principal };
       }),
     ),
   );
@@ -199,7 +196,7 @@ export function addConsole(app: HonoBase, parts: ConsoleParts): void {
   for (const profile of [undefined, ...profiles.map(({ name }) => name)])
     app.all(
       consoleMcpPath(profile),
-      parts.mcpFor((raw) => identify(raw, profile), profile),
+      mcpFor((raw) => identify(raw, profile), profile),
     );
 
   // RegExpRouter refuses a parameter beside fixed paths.

@@ -1,4 +1,5 @@
 /** The frame of all pages for people: they take forms of their own, and fail in words. */
+import type { usageOf } from "../observe/usage.ts";
 import type { Provider } from "../auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup, type Site } from "../http/document.ts";
@@ -14,7 +15,6 @@ import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
 import { deadEndPage, signInPage, wordsPage } from "./ask-page.ts";
 import type { People, Person } from "./people.ts";
-import type { ConsoleServer } from "./console-server.ts";
 
 /** Fields that a form sends, one for each option that was chosen: its page has a hundred bytes for each. */
 const FORM_FIELDS = 100_000;
@@ -43,7 +43,7 @@ export interface PersonPage extends Site {
   /** Deletes all that is kept for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
   /** Counts what servlets store; undefined where the binding USAGE is missing. */
-  usage: ConsoleServer["usage"];
+  usage: ReturnType<typeof usageOf>;
   /** Where people have accounts, by name. */
   providers: ReadonlyMap<string, Provider>;
   /** Counts the request; absent if calls are not limited. */

@@ -102,8 +102,8 @@ export interface Served {
   servlets: readonly PreparedServlet[];
 }
 
-/** The module that `npm run bundle` writes, with all servlets: {@link createWorker} serves it. */
-export interface Bundle extends Served {
+/** All servlets, as the bundle step has prepared them, and what they are served with. */
+export interface BundledServlets extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
   /** Those of the project, which no servlet has. */
   skills?: ServedSkills;

@@ -1,4 +1,4 @@
-import type { Bundle } from "../servlets/bundle.ts";
+import type { BundledServlets } from "../servlets/bundle.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import type { StoredSize } from "../observe/counts.ts";
@@ -27,6 +27,7 @@ import {
 import { StorageReservation } from "./storage-reservation.ts";
 import { buildIdOf } from "./scope-state.ts";
 import type { StateSummary } from "./state-export.ts";
+import { noFacets } from "./facets.ts";
 import { StateBackends, OwnBackend, type Facets, type StateBackend } from "./state-backend.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../storage/turns.ts";
@@ -36,13 +37,12 @@ const STATE_SLACK_MS = 3_600_000;
 
 /** The parts of the server that a servlet's state uses. */
 interface StateServer {
-  readonly bundle: Bundle;
+  readonly bundle: BundledServlets;
   readonly sealer: Sealer;
-  readonly serving: {
-    readonly deployment: Deployment;
-    readonly facets: Facets;
-    readonly counting: { stored(stored: StoredSize): void } | undefined;
-  };
+  readonly deployment: Deployment;
+  /** Absent where nothing can be installed. */
+  readonly facets?: Facets;
+  readonly counting?: { stored(stored: StoredSize): void } | undefined;
 }
 
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" | "time"> & {
@@ -82,10 +82,10 @@ export class ServletState extends DurableObject<QuotaEnv> {
   /** The two backends, opened with the scope's key: this object's database, and its facet. */
   #open() {
     const opened = async () => {
-      const { sealer, serving } = this.#server;
+      const { sealer, deployment, facets } = this.#server;
       const key = await sealer.scopeKey(String(this.ctx.id));
-      const own = new OwnBackend(this.ctx.storage, key, serving.deployment);
-      const facet = serving.facets.open(this.ctx, key);
+      const own = new OwnBackend(this.ctx.storage, key, deployment);
+      const facet = (facets ?? noFacets).open(this.ctx, key);
       return { own, all: new StateBackends(this.ctx.storage, { own, facet }) };
     };
     this.#opening ??= opened().catch((error: unknown) => {
@@ -135,7 +135,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
   }
 
   async #list(prepared: PreparedServlet, viewer: Viewer): Promise<string> {
-    const { deployment } = this.#server.serving;
+    const { deployment } = this.#server;
     const servlet = connected(prepared, {
       ...deployment,
       runStateful: async (bundled, run, call) =>
@@ -158,7 +158,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
   }
 
   #stored(servlet: string, caller = "", bytes = 0): void {
-    this.#server.serving.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
+    this.#server.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
   }
 
   /** Does work when its turn comes. Throws `too_many` if that is not within `patienceMs`, `cancelled` if the signal aborts first. */
@@ -303,7 +303,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     this.#opening = this.#lists = this.#until = undefined;
     this.#stored("");
     await this.#reservation.release(() => {
-      this.#server.serving.facets.delete(this.ctx);
+      (this.#server.facets ?? noFacets).delete(this.ctx);
       return this.ctx.storage.deleteAll();
     });
   }

@@ -1,7 +1,8 @@
+import { features } from "../../src/features/all.ts";
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";
-import { createServer } from "../../src/server.ts";
+import { Kernel } from "../../src/kernel.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
 import { VERSION } from "../../src/core/version.ts";
@@ -17,7 +18,7 @@ describe("pages and health", () => {
       description: "One\u202e\u2066\n\u0085two",
     }));
     const servlet = { ...hello, lists: { ...hello.lists!, tools } };
-    const server = createApp(createServer({ ...bundle, servlets: [servlet] }, settings));
+    const server = createApp(new Kernel({ ...bundle, servlets: [servlet] }, settings));
     for (const path of ["/", "/?tool=greet"]) {
       const text = await (await server.fetch(new Request(`http://localhost:8787${path}`))).text();
       expect(text).toContain(
@@ -43,7 +44,7 @@ describe("pages and health", () => {
       vi.spyOn(console, "error").mockImplementation(() => {});
       const [first] = bundle.servlets;
       const broken = { ...first!, lists: { ...first!.lists!, tools: undefined as never } };
-      const server = createApp(createServer({ servlets: [broken] }, closed));
+      const server = createApp(new Kernel({ features, servlets: [broken] }, closed));
       expect((await get("/health", {}, server)).status).toBe(503);
       vi.restoreAllMocks();
     },
@@ -64,7 +65,7 @@ describe("pages and health", () => {
     const [first] = bundle.servlets;
     const evil = { ...first!, manifest: { description: "<script>alert(1)</script>" } };
     const text = await (
-      await get("/", {}, createApp(createServer({ servlets: [evil] }, {})))
+      await get("/", {}, createApp(new Kernel({ features, servlets: [evil] }, {})))
     ).text();
     expect(text).not.toContain("<script>");
     expect(text).toContain("&lt;script&gt;");
@@ -154,11 +155,11 @@ describe("origins and hosts", () => {
 
   test("others may be allowed by configuration", async () => {
     const some = createApp(
-      createServer(bundle, { ALLOWED_ORIGINS: "https://app.example, https://b.example" }),
+      new Kernel(bundle, { ALLOWED_ORIGINS: "https://app.example, https://b.example" }),
     );
     expect((await from("https://app.example", URL_OF_MCP, some)).status).toBe(200);
     expect((await from("https://c.example", URL_OF_MCP, some)).status).toBe(403);
-    const all = createApp(createServer(bundle, { ALLOWED_ORIGINS: "*" }));
+    const all = createApp(new Kernel(bundle, { ALLOWED_ORIGINS: "*" }));
     expect((await from("https://c.example", URL_OF_MCP, all)).status).toBe(200);
     expect((await from("http://c.example", URL_OF_MCP, all)).status).toBe(403);
     expect((await from("null", URL_OF_MCP, all)).status).toBe(403);
@@ -180,7 +181,7 @@ describe("origins and hosts", () => {
   test.each(APPS)("%s may call where it is named, and only there", async (origin) => {
     const headers = { origin, "access-control-request-method": "POST" };
     for (const ALLOWED_ORIGINS of [origin, `https://a.example, ${origin}`, "*"]) {
-      const named = createApp(createServer(bundle, { ALLOWED_ORIGINS }));
+      const named = createApp(new Kernel(bundle, { ALLOWED_ORIGINS }));
       const isNamed = ALLOWED_ORIGINS !== "*";
       const call = await from(origin, URL_OF_MCP, named);
       const preflight = await named.fetch(new Request(URL_OF_MCP, { method: "OPTIONS", headers }));
@@ -188,13 +189,13 @@ describe("origins and hosts", () => {
       for (const { headers: answer } of [call, preflight])
         expect(answer.get("access-control-allow-origin")).toBe(isNamed ? origin : null);
     }
-    const asGiven = createApp(createServer(bundle, { ALLOWED_ORIGINS: origin }));
+    const asGiven = createApp(new Kernel(bundle, { ALLOWED_ORIGINS: origin }));
     for (const other of [`x${origin}`, `${origin}x`, `${origin}/`, `${origin} ${origin}`])
       expect((await from(other, URL_OF_MCP, asGiven)).status).toBe(403);
   });
 
   test("a named app does not operate the server, nor send forms of its pages", async () => {
-    const named = createApp(createServer(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") }));
+    const named = createApp(new Kernel(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") }));
     for (const origin of APPS)
       for (const path of ["/operator/servlets", "/console/mcp"])
         expect((await from(origin, new URL(path, URL_OF_MCP).href, named)).status).toBe(403);
@@ -205,7 +206,7 @@ describe("origins and hosts", () => {
     try {
       const said = (ALLOWED_ORIGINS: string) => {
         warn.mockClear();
-        createApp(createServer(bundle, { ALLOWED_ORIGINS }));
+        createApp(new Kernel(bundle, { ALLOWED_ORIGINS }));
         return warn.mock.calls
           .flat()
           .map((line) => /has (.*), which.* Write (.*)\.$/.exec(String(line))?.slice(1));
@@ -244,7 +245,7 @@ describe("origins and hosts", () => {
   test("plain http is for loopback names, unless configured", async () => {
     const rebound = "http://evil.example:8787/mcp";
     expect((await from("http://evil.example:8787", rebound)).status).toBe(403);
-    const named = createApp(createServer(bundle, { ALLOWED_HOSTS: "box.local" }));
+    const named = createApp(new Kernel(bundle, { ALLOWED_HOSTS: "box.local" }));
     expect((await from("http://box.local:8787", "http://box.local:8787/mcp", named)).status).toBe(
       200,
     );
@@ -274,7 +275,7 @@ describe("origins and hosts", () => {
 describe("who is calling", () => {
   // SHA-256 of "sesame"
   const hash = "d0c04f4b1951e4aeaaec8223ed2039e542f3aae805a6fa7f6d794e5afff5d272";
-  const locked = createApp(createServer(bundle, { API_KEYS: JSON.stringify({ ci: hash }) }));
+  const locked = createApp(new Kernel(bundle, { API_KEYS: JSON.stringify({ ci: hash }) }));
   const ping = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo_input" } };
 
   test("is anonymous without configuration", async () => {
@@ -316,7 +317,7 @@ describe("configuration", () => {
       SERVER_WEBSITE: "https://tools.example",
       SERVER_ICONS: '[{"src":"https://tools.example/icon.png","mimeType":"image/png"}]',
     };
-    const server = createApp(createServer(bundle, env));
+    const server = createApp(new Kernel(bundle, env));
     const body = { jsonrpc: "2.0", id: 1, method: "initialize", params: {} };
     const { result } = await answerOf(await post(body, {}, server));
     expect(result).toMatchObject({
@@ -333,7 +334,7 @@ describe("configuration", () => {
 
   test("has the version of the project, unless a setting names another", async () => {
     const versionOf = async (env: object) => {
-      const server = createApp(createServer({ ...bundle, version: "3.1.4" }, env));
+      const server = createApp(new Kernel({ ...bundle, version: "3.1.4" }, env));
       const body = { jsonrpc: "2.0", id: 1, method: "initialize", params: {} };
       return answerOf(await post(body, {}, server));
     };
@@ -357,8 +358,8 @@ describe("configuration", () => {
       /SERVER_ICON and SERVER_ICONS are both set/,
     ],
   ])("%o is refused at start", (env, message) => {
-    expect(() => createApp(createServer(bundle, env))).toThrow(message);
-    expect(() => createApp(createServer(bundle, env))).not.toThrow(/hunter2/);
+    expect(() => createApp(new Kernel(bundle, env))).toThrow(message);
+    expect(() => createApp(new Kernel(bundle, env))).not.toThrow(/hunter2/);
   });
 });
 

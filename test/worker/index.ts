@@ -1,5 +1,6 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
 import { DurableObject, env } from "cloudflare:workers";
+import type { Attempts as PlainAttempts } from "../../src/auth/attempts.ts";
 import { createWorker } from "../../src/worker.ts";
 import { configureLimits } from "../../src/core/limits.ts";
 import { bundle as all } from "../bundle.gen.ts";
@@ -65,7 +66,7 @@ export const {
 /** Ids of the counters that have counted something since a test file began. */
 export const counters = new Set<string>();
 
-export class Attempts extends objects.Attempts {
+export class Attempts extends (objects.Attempts as unknown as typeof PlainAttempts) {
   override take(most: number, ms: number): number {
     counters.add(this.ctx.id.toString());
     return super.take(most, ms);

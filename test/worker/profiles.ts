@@ -1,7 +1,7 @@
 /** The profiles that the tests' Worker and its objects have, and servers with them. */
 import { env } from "cloudflare:workers";
 import { createApp } from "../../src/app.ts";
-import { createServer } from "../../src/server.ts";
+import { Kernel } from "../../src/kernel.ts";
 import type { Profiles } from "../../src/servlets/profiles.ts";
 import { bundle } from "../bundle.gen.ts";
 import { post } from "./server.ts";
@@ -13,7 +13,7 @@ type App = ReturnType<typeof createApp>;
 
 /** A server with these variables and profiles. Calls whose client cannot ask get no link, unless `LINKS` says so. */
 export const profiled = (variables: object = {}, profiles: Profiles = PROFILES): App =>
-  createApp(createServer({ ...bundle, profiles }, { ...env, LINKS: "off", ...variables }));
+  createApp(new Kernel({ ...bundle, profiles }, { ...env, LINKS: "off", ...variables }));
 
 /** The server as clients of one of its profiles have it: what they send to `/mcp` goes to `/mcp/NAME`. */
 export const at = (profile: string, server: App): App =>

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { expect, test } from "vitest";
 import { createApp } from "../../src/app.ts";
-import { createServer } from "../../src/server.ts";
+import { Kernel } from "../../src/kernel.ts";
 import { hashPassphrase } from "../../src/auth/passphrase.ts";
 import { bundle } from "../bundle.gen.ts";
 import { PROFILES } from "./test-profiles.ts";
@@ -10,7 +10,7 @@ import { PROFILES } from "./test-profiles.ts";
 test("routes are found by one regular expression: a pair of ambiguous ones would make each request walk a tree", async () => {
   const served = { ...bundle, profiles: PROFILES };
   const passphrase = { OWNER_PASSPHRASE: await hashPassphrase("x") };
-  const { routes } = createApp(createServer(served, { ...env, ...passphrase }));
+  const { routes } = createApp(new Kernel(served, { ...env, ...passphrase }));
   const router = new RegExpRouter<string>();
   for (const { method, path } of routes) router.add(method, path, path);
   expect(router.match("GET", "/console/main.js")[0].map(([path]) => path)).toEqual([

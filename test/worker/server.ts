@@ -1,12 +1,12 @@
 import { createApp } from "../../src/app.ts";
-import { createServer } from "../../src/server.ts";
+import { Kernel } from "../../src/kernel.ts";
 import { bundle } from "../bundle.gen.ts";
 import { settings } from "./settings.ts";
 
 export { settings };
 
 /** Everything that a test sends goes through the whole app, in workerd. */
-export const app = createApp(createServer(bundle, settings));
+export const app = createApp(new Kernel(bundle, settings));
 
 export const URL_OF_MCP = "http://localhost:8787/mcp";
 

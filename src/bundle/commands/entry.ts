@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { writeIfNew } from "../cache.ts";
+import { featureExport, FEATURES } from "../features.ts";
 import { isInstalled, OWN_EXTENSION } from "../own.ts";
 import { ownConfig } from "./wrangler-config.ts";
 
@@ -10,8 +11,8 @@ import { ownConfig } from "./wrangler-config.ts";
 export const ASSETS = ".bundle/assets";
 export const MODULE = isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts";
 const ENTRY = ".bundle/worker.ts";
-/** The Worker of the package in one file, as `dev` serves it. */
-const IN_ONE_FILE = ".bundle/dev/worker.js";
+/** The Worker of the package and its features in one file, as `dev` serves it. */
+export const IN_ONE_FILE = ".bundle/dev/worker.js";
 
 /** Makes what wrangler looks for before it runs its build command. */
 export async function prepareForWrangler(): Promise<void> {
@@ -29,7 +30,7 @@ export const writeEntry = (out: string, { inOneFile = false } = {}) =>
 /** Writes the package's Worker as one file: wrangler reads all files of a Worker again after each change. */
 export async function writeInOneFile(): Promise<void> {
   await build({
-    entryPoints: [join(import.meta.dirname, `../../worker${OWN_EXTENSION}`)],
+    stdin: { contents: sourceInOneFile(), resolveDir: join(import.meta.dirname, "../..") },
     outfile: IN_ONE_FILE,
     bundle: true,
     format: "esm",
@@ -39,6 +40,12 @@ export async function writeInOneFile(): Promise<void> {
     logLevel: "silent",
   });
 }
+
+/** A module that exports what the entry file and the bundle import. */
+const sourceInOneFile = (): string =>
+  [["createWorker", "worker"], ...FEATURES.map((name) => [featureExport(name), `features/${name}`])]
+    .map(([name, file]) => `export { ${name} } from "./${file}${OWN_EXTENSION}";`)
+    .join("\n");
 
 /** The specifier by which the entry file imports another file. */
 const specifier = (file: string): string =>

@@ -9,7 +9,7 @@ import { missingIn } from "../../servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle.ts";
 import { bundleSource, moduleChanges, newBuilds } from "../bundle-module.ts";
 import { readIfThere, writeIfNew } from "../cache.ts";
-import { ASSETS, MODULE, writeEntry, writeInOneFile } from "./entry.ts";
+import { ASSETS, IN_ONE_FILE, MODULE, writeEntry, writeInOneFile } from "./entry.ts";
 import { placeOfRuns } from "./place-of-runs.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
@@ -86,7 +86,9 @@ export async function makeModule(
     const { profiles } = profiled ?? {};
     // The version of this repository is that of the software, which is the default.
     const version = isInstalled ? await versionOfProject() : undefined;
-    const source = bundleSource(members, values.out, runner, { skills, profiles, version });
+    const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
+    const own = { skills, profiles, version, worker };
+    const source = bundleSource(members, values.out, runner, own);
     await writeIfNew(values.out, source);
     if (isInstalled) await writeEntry(values.out, { inOneFile: isWarm });
     else {

@@ -1,6 +1,6 @@
 import { hexDigestNow } from "../../core/digest.ts";
 import type { Lists } from "../../core/model.ts";
-import type { Bundle } from "../../servlets/bundle.ts";
+import type { BundledServlets } from "../../servlets/bundle.ts";
 import type { Profile } from "../../servlets/profiles.ts";
 
 /** Lists whose changes clients are notified of. */
@@ -11,7 +11,7 @@ export type ListDigests = Record<(typeof LISTS)[number], string>;
 
 /** Digests of the lists in a bundle, and of the profile that chooses among them. For a servlet with dynamic lists the hash of its build is used. */
 export function listDigests(
-  { servlets }: Pick<Bundle, "servlets">,
+  { servlets }: Pick<BundledServlets, "servlets">,
   profile?: Profile,
 ): ListDigests {
   const digest = (pick: (lists: Lists) => unknown) => {

@@ -31,12 +31,10 @@ type InitialState = NewSession & { isReady: boolean };
 /** The parts of the server that a session uses. */
 interface SessionServer {
   readonly sealer: Sealer;
-  readonly serving: {
-    readonly persons: SessionLists | undefined;
-    readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
-    registry(): Promise<Registry>;
-  };
-  readonly tasks: ReturnType<typeof tasksOf>;
+  readonly persons?: SessionLists;
+  readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
+  registry(): Promise<Registry>;
+  readonly tasks?: ReturnType<typeof tasksOf>;
   countStored(caller: string | undefined, bytes?: number): Promise<void>;
   /** Digests of the lists of the bundle, or of a profile. */
   listDigests(profile?: string): ListDigests;
@@ -70,7 +68,7 @@ export class Session extends DurableObject<HubsEnv> {
 
   constructor(state: DurableObjectState, env: HubsEnv, server: SessionServer) {
     super(state, env);
-    const { serving, sealer, tasks } = server;
+    const { sealer, tasks } = server;
     const { HUBS: hubs } = env;
     this.#server = server;
     if (hubs === undefined || tasks === undefined) {
@@ -85,11 +83,11 @@ export class Session extends DurableObject<HubsEnv> {
     this.#protocol = new SessionProtocol({
       state,
       store: this.#store,
-      registry: serving.registry.bind(serving),
+      registry: () => server.registry(),
       tasks: (scopes) => tasks({ ...this.#store.owner, ...(scopes && { scopes }) }, countStored),
       countStored,
       hub: this.#hub,
-      scopesOf: (name) => serving.keyScopes.get(name),
+      scopesOf: (name) => server.keyScopes.get(name),
       enlist: () => this.#enlist(),
     });
     state.waitUntil(this.#protocol.calls.recover());
@@ -160,7 +158,7 @@ export class Session extends DurableObject<HubsEnv> {
     principal: Principal,
     work: (persons: SessionLists, lister: string) => Promise<void>,
   ): void {
-    const { persons } = this.#server.serving;
+    const { persons } = this.#server;
     const lister = listerOf(principal);
     if (!persons || lister === undefined) return;
     // In order: a session that is listed after its end would stay in the list.

@@ -22,18 +22,18 @@ type Servlet = any;
 
 /** Loads the code under test; it serves those that `choose` makes of the servlets of the tests' bundle. */
 export async function loadDeployment(choose = planning): Promise<Deployment> {
-  const [{ createApp }, { createServer }, { durableObjects }, { bundle }] = await Promise.all([
+  const [{ createApp }, { Kernel }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/app.ts"),
-    load("../../../src/server.ts"),
+    load("../../../src/kernel.ts"),
     load("../../../src/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
-  const own = { servlets: choose(bundle.servlets) };
+  const own = { ...bundle, servlets: choose(bundle.servlets) };
   // Counters of runs are no part of the model: they stay when their calls are gone.
   const { USAGE: _usage, ...bindings } = OBJECTS;
   return {
-    createApp: (env) => createApp(createServer(own, env)),
-    durableObjects: (env) => durableObjects(createServer(own, env)),
+    createApp: (env) => createApp(new Kernel(own, env)),
+    durableObjects: (env) => durableObjects(new Kernel(own, env)),
     bindings,
     // The model knows clients that cannot be asked, and no persons at pages.
     variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },

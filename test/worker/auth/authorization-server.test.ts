@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -277,7 +277,7 @@ describe("where it is not configured", () => {
   test.each(["/authorize", "/oauth/token", "/.well-known/oauth-authorization-server"])(
     "%s: 404",
     async (path) => {
-      const plain = createApp(createServer(bundle, env));
+      const plain = createApp(new Kernel(bundle, env));
       expect((await plain.fetch(new Request(new URL(path, ORIGIN)))).status).toBe(404);
     },
   );

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { SIGN_IN_PATH } from "../../../src/pages/paths.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle as whole } from "../../bundle.gen.ts";
@@ -273,7 +273,7 @@ describe("the bytes of requests in flight", () => {
 
   test("of one /48 are those of one caller", async () => {
     configureLimits({ bodiesBytes: 16_000 });
-    const server = createApp(createServer(bundle, env));
+    const server = createApp(new Kernel(bundle, env));
     const from = (address: string, sent: Sent) => {
       const { authorization: _none, ...headers } = sent.headers!;
       return fetchOf(server, { ...sent, headers: { ...headers, "cf-connecting-ip": address } });
@@ -335,7 +335,7 @@ test("a part that an operator sends passes through, and does not count", async (
   const key = newId();
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
   const server = createApp(
-    createServer(whole, {
+    new Kernel(whole, {
       ...env,
       API_KEYS: JSON.stringify({
         [key]: { hash: new Uint8Array(hash).toHex(), scopes: ["operator"] },

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import type { Hub } from "../../../src/mcp/hub.ts";
 import { limits, configureLimits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -20,7 +20,7 @@ beforeEach(() => {
   const name = crypto.randomUUID();
   hub = hubs.getByName(name);
   const own = { getByName: () => hub } as unknown as typeof hubs;
-  server = createApp(createServer(bundle, { ...env, HUBS: own }));
+  server = createApp(new Kernel(bundle, { ...env, HUBS: own }));
 });
 afterEach(() => {
   configureLimits(usual);

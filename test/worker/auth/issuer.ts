@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from "jose";
 import { afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, post } from "../server.ts";
 
@@ -81,7 +81,7 @@ export function prepare(): void {
 
 export const appOf = (issuer: object = {}, more: object = {}) =>
   createApp(
-    createServer(bundle, {
+    new Kernel(bundle, {
       OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]),
       ...more,
     }),

@@ -1,11 +1,13 @@
+import { features } from "../../../src/features/all.ts";
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { modern, post } from "../server.ts";
 
 /** Without the servlets whose lists depend on a caller's state: what is listed with them is for one caller alone. */
 export const bundle = {
+  features,
   servlets: all.servlets.filter(({ manifest, lists }) => manifest.state === undefined || lists),
 };
 
@@ -33,7 +35,7 @@ export async function serverOf(
     { hash: await hashOf(name), ...key },
   ]);
   const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(held)));
-  return createApp(createServer(bundle, { ...env, ...settings, API_KEYS }));
+  return createApp(new Kernel(bundle, { ...env, ...settings, API_KEYS }));
 }
 
 export type Server = Awaited<ReturnType<typeof serverOf>>;

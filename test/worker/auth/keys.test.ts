@@ -2,7 +2,7 @@ import { SignJWT } from "jose";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { answerOf, ask, isAboutRefusals, modern, post } from "../server.ts";
 import { bundle, greet, send, serverOf } from "./key-holders.ts";
 
@@ -83,7 +83,7 @@ describe("a key", () => {
     [{ LIMITS: '{"bodyDepth":1}' }, "LIMITS: has no bodyDepth"],
     [{ LIMITS: '{"bodyBytes":-1}' }, "LIMITS.bodyBytes"],
   ])("is configured, or the server says what is wrong: %j", (settings, what) => {
-    expect(() => createApp(createServer(bundle, { ...env, ...settings }))).toThrow(what);
+    expect(() => createApp(new Kernel(bundle, { ...env, ...settings }))).toThrow(what);
   });
 });
 
@@ -158,7 +158,7 @@ describe("scopes", () => {
 
 test("each run is a line of the log, and nothing of what went in or came out is in it", async () => {
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  const server = createApp(createServer(bundle, { ...env, RUN_LOG: "json" }));
+  const server = createApp(new Kernel(bundle, { ...env, RUN_LOG: "json" }));
   await ask("tools/call", { name: "greet", arguments: { name: "Secretary" } }, {}, server);
   const lines = log.mock.calls.map(([text]) => String(text));
   expect(JSON.parse(lines.at(-1)!)).toMatchObject({
@@ -175,7 +175,7 @@ test("each run is a line of the log, and nothing of what went in or came out is 
 
 test("nor is a URI that a caller has made up, and one run is one line", async () => {
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  const server = createApp(createServer(bundle, { ...env, RUN_LOG: "text" }));
+  const server = createApp(new Kernel(bundle, { ...env, RUN_LOG: "text" }));
   await ask("resources/read", { uri: "http-status://404" }, {}, server);
   const params = { uri: "untidy:secretary\n2026-01-01 bob: vault open" };
   await post({ jsonrpc: "2.0", id: 1, method: "resources/read", params }, {}, server);
@@ -188,7 +188,7 @@ test("nor is a URI that a caller has made up, and one run is one line", async ()
 
 test("a servlet's lines do not look like others' in the log", async () => {
   const info = vi.spyOn(console, "info").mockImplementation(() => {});
-  const server = createApp(createServer(bundle, env));
+  const server = createApp(new Kernel(bundle, env));
   const message = 'oh\n{"principal":"bob"}\r\u2028[hello] yes';
   const plan = { name: "plan", arguments: { steps: [{ do: "log", message }] } };
   const { body, headers } = modern("tools/call", plan);
@@ -214,7 +214,7 @@ test("no character in the log is obeyed instead of shown", async () => {
   const principal = { sub: `eve${UNPRINTABLE}`, exp: Date.now() / 1000 + 60 };
   for (const RUN_LOG of ["json", "text"]) {
     const secret = "x".repeat(32);
-    const server = createApp(createServer(bundle, { ...env, RUN_LOG, OTC_JWT_SECRET: secret }));
+    const server = createApp(new Kernel(bundle, { ...env, RUN_LOG, OTC_JWT_SECRET: secret }));
     await post(body, headers, server);
     const jwt = await new SignJWT(principal)
       .setProtectedHeader({ alg: "HS256" })
@@ -239,7 +239,7 @@ test("no character in the log is obeyed instead of shown", async () => {
 describe("the page", () => {
   test("and /health tell those who have no key nothing of what it offers", async () => {
     const health = async (settings: object) => {
-      const server = createApp(createServer(bundle, { ...env, ...settings }));
+      const server = createApp(new Kernel(bundle, { ...env, ...settings }));
       return (await server.fetch(new Request("http://localhost:8787/health"))).json();
     };
     expect(await health({})).toMatchObject({ servlets: expect.arrayContaining(["hello"]) });
@@ -251,7 +251,7 @@ describe("the page", () => {
   });
 
   const pageOf = async (settings: object, address = "https://tools.example/") =>
-    await createApp(createServer(bundle, { ...env, ...settings })).fetch(new Request(address));
+    await createApp(new Kernel(bundle, { ...env, ...settings })).fetch(new Request(address));
 
   test("says to people that the server is open, unless that is on purpose or at home", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
@@ -271,7 +271,7 @@ describe("the page", () => {
 
   test("need not be looked at for the log to say so", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    const server = createApp(createServer(bundle, env));
+    const server = createApp(new Kernel(bundle, env));
     for (let time = 0; time < 2; time++)
       await server.fetch(new Request("https://tools.example/health"));
     const lines = warn.mock.calls.filter(([line]) => String(line).includes("no authentication"));

@@ -3,7 +3,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post } from "../server.ts";
@@ -101,7 +101,7 @@ describe("limits", () => {
 
   test("bound the calls of an address where anybody may call; all of a /64 are one", () =>
     limited({ callsPerMinute: 2 }, async () => {
-      const server = createApp(createServer(bundle, env));
+      const server = createApp(new Kernel(bundle, env));
       const { body, headers } = modern("tools/list");
       const from = async (address: string) =>
         (await post(body, { ...headers, "cf-connecting-ip": address }, server)).status;

@@ -2,7 +2,7 @@ import { answerOf } from "../server.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { bundle } from "../../bundle.gen.ts";
 
@@ -13,7 +13,7 @@ export const CALLBACK = "https://claude.ai/api/mcp/auth_callback";
 
 export const ownersApp = async (more: object = {}) =>
   createApp(
-    createServer(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE), ...more }),
+    new Kernel(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE), ...more }),
   );
 
 export type App = Awaited<ReturnType<typeof ownersApp>>;

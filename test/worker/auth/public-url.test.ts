@@ -2,7 +2,7 @@ import { env as bound } from "cloudflare:workers";
 import { SignJWT } from "jose";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { RUNS } from "../../../src/settings/own-names.ts";
 import { atOwnOrigin, originPolicy } from "../../../src/auth/origin.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
@@ -20,7 +20,7 @@ const PUBLIC_URL = "https://mcp.example.com";
 const OAUTH_ISSUERS = JSON.stringify([{ issuer: "https://issuer.example" }]);
 
 const get = async (env: object, url: string, init?: RequestInit) =>
-  createApp(createServer(bundle, { AUTH: undefined, ...env })).fetch(new Request(url, init));
+  createApp(new Kernel(bundle, { AUTH: undefined, ...env })).fetch(new Request(url, init));
 
 const METADATA = "/.well-known/oauth-protected-resource/mcp";
 
@@ -88,7 +88,7 @@ describe("PUBLIC_URL names the server", () => {
     "https://",
     "",
   ])("and is checked at start: %j", (url) => {
-    expect(() => createApp(createServer(bundle, { PUBLIC_URL: url }))).toThrow(
+    expect(() => createApp(new Kernel(bundle, { PUBLIC_URL: url }))).toThrow(
       /PUBLIC_URL: must be.*origin/,
     );
   });
@@ -428,7 +428,7 @@ test("a body that comes in parts is read, and a client that leaves is noticed, a
       controller.close();
     },
   });
-  const app = createApp(createServer(bundle, { ...bound, ...HOSTED, AUTH: "none" }));
+  const app = createApp(new Kernel(bundle, { ...bound, ...HOSTED, AUTH: "none" }));
   const sent = new Request("http://127.0.0.1:8787/mcp?x=%2F", {
     method: "POST",
     headers: { ...headers, "content-type": "application/json", accept: "application/json" },
@@ -448,7 +448,7 @@ test("a body that comes in parts is read, and a client that leaves is noticed, a
 
 describe("a self-hosted server needs to know whom tokens are for:", () => {
   const hosted = (env: object) => () =>
-    createApp(createServer(bundle, { ...bound, [RUNS]: "self-hosted", ...env }));
+    createApp(new Kernel(bundle, { ...bound, [RUNS]: "self-hosted", ...env }));
   const OTC_JWT_SECRET = "0123456789abcdef0123456789abcdef";
   const ENTERPRISE_ISSUERS = JSON.stringify([
     { issuer: "https://idp.example", jwks_uri: "https://idp.example/keys" },
@@ -471,7 +471,7 @@ describe("a self-hosted server needs to know whom tokens are for:", () => {
     expect(hosted(all)).toThrow(message);
     expect(hosted({ ...all, PUBLIC_URL })).not.toThrow();
     // On Cloudflare only the hosts that lead to the Worker come.
-    expect(() => createApp(createServer(bundle, { ...bound, ...all }))).not.toThrow();
+    expect(() => createApp(new Kernel(bundle, { ...bound, ...all }))).not.toThrow();
   });
 
   test("an audience says it, too", () => {

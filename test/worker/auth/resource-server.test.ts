@@ -2,7 +2,7 @@ import type { JWTPayload } from "jose";
 import { SignJWT, UnsecuredJWT, exportSPKI, importJWK } from "jose";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { post } from "../server.ts";
 import {
@@ -333,7 +333,7 @@ describe("metadata", () => {
 
   test.each([{}, { API_KEYS: "{}" }])("not with %o", async (env) => {
     const url = "https://tools.example/.well-known/oauth-protected-resource";
-    expect((await get(url, createApp(createServer(bundle, env)))).status).toBe(404);
+    expect((await get(url, createApp(new Kernel(bundle, env)))).status).toBe(404);
   });
 });
 
@@ -350,5 +350,5 @@ test.each<[string, RegExp]>([
   [`[{"issuer":"${ISSUER}","audiance":"x"}]`, /audiance/],
   [`[{"issuer":"${ISSUER}"},{"issuer":"${ISSUER}"}]`, /twice/],
 ])("%s is refused at start", (OAUTH_ISSUERS, message) => {
-  expect(() => createApp(createServer(bundle, { OAUTH_ISSUERS }))).toThrow(message);
+  expect(() => createApp(new Kernel(bundle, { OAUTH_ISSUERS }))).toThrow(message);
 });

@@ -2,9 +2,10 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { limits, configureLimits } from "../../../src/core/limits.ts";
-import type { Bundle, PreparedServlet } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/kernel.ts";
+import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post, type Answer } from "../server.ts";
 
@@ -13,7 +14,7 @@ import { answerOf, modern, post, type Answer } from "../server.ts";
 export type Json = Record<string, any>;
 
 /** Clients that cannot be asked get no link: test/worker/pages is about those that do. */
-export const server = createApp(createServer(bundle, { ...env, LINKS: "off" }));
+export const server = createApp(new Kernel(bundle, { ...env, LINKS: "off" }));
 
 /** Capabilities of a client that supports everything. */
 export const ABLE = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
@@ -98,11 +99,11 @@ export function changed(name: string, change: (servlet: PreparedServlet) => obje
     one.name === name ? { ...one, ...change(one) } : one,
   );
   expect(bundle.servlets.map((one) => one.name)).toContain(name);
-  return { servlets };
+  return { ...bundle, servlets };
 }
 
 export const serverOf = (other: Bundle, variables: object = {}) =>
-  createApp(createServer(other, { ...env, ...variables }));
+  createApp(new Kernel(other, { ...env, ...variables }));
 
 /** A server with these API keys, each the name of its owner. */
 export async function keyed(...names: string[]) {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call as callByOtc, failureOf, serverOf as otcServerOf } from "../otc/client.ts";
 import { profiled } from "../profiles.ts";
@@ -272,7 +272,7 @@ describe("a script that", () => {
 
 test("the question is one line where it is told to a model", { timeout: TIMEOUT }, async () => {
   const { sent } = await caller(1);
-  const linked = createApp(createServer(bundle, { ...env, LINKS: "on" }));
+  const linked = createApp(new Kernel(bundle, { ...env, LINKS: "on" }));
   const how = { ...sent, server: linked, capabilities: {} };
   const { result } = await callOf("run_code", { code: DELETE }, how);
   expect(textOf(result!)).toContain(

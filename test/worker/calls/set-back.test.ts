@@ -6,7 +6,7 @@ import { withEarlierSleeps, withRecordedAnswer, type Recorded } from "../../../s
 import { startDeadlines } from "../../../src/calls/task-call.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
 import type { WaitReason } from "../../../src/core/suspension.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import type { Attempts } from "../../../src/auth/attempts.ts";
 import { clock, prepare } from "./client.ts";
@@ -79,12 +79,12 @@ test("the sleeps of calls inside end earlier by as much as that of the whole cal
 });
 
 test("what is served is asked for again", async () => {
-  const { serving } = createServer(bundle, { ...env, LOADER: env.TEST_LOADER });
+  const kernel = new Kernel(bundle, { ...env, LOADER: env.TEST_LOADER });
   const installs = env.INSTALLS!.getByName("installs");
   // Its next sweep is planned by the right clock: tests of other files wait for it.
   await installs.since(-1);
   clock.aheadMs = 10 * HOUR;
-  await serving.registry();
+  await kernel.registry();
   clock.aheadMs = 0;
   const digest = "5e7b".repeat(16);
   const build = {
@@ -93,7 +93,7 @@ test("what is served is asked for again", async () => {
     lists: { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   };
   await installs.install(build, "test");
-  const { whole } = await serving.registry();
+  const { whole } = await kernel.registry();
   expect(whole.servlets.map((one) => one.name)).toContain("set_back");
   await installs.uninstall("set_back");
 });

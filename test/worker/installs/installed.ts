@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { BuildBucket } from "../../../src/installs/bucket.ts";
 import { facetsWith } from "../../../src/installs/state-facet.ts";
-import type { Serving } from "../../../src/serving.ts";
 import { ServletLoader } from "../../../src/installs/loaded.ts";
 import { CallHooks, hooksThere } from "../../../src/state/remote-hooks.ts";
 import { ServletState } from "../../../src/state/servlet-state.ts";
@@ -40,10 +39,12 @@ export const bucket = {
 
 const runner = bundle.runner!;
 const loaderOf = (own: typeof runner) =>
-  new ServletLoader(
-    { loader: TEST_LOADER, bucket: bucket as unknown as BuildBucket, runner: own },
-    deployment,
-  );
+  new ServletLoader({
+    loader: TEST_LOADER,
+    bucket: bucket as unknown as BuildBucket,
+    runner: own,
+    deployment: () => deployment,
+  });
 export const loader = loaderOf(runner);
 
 /** A loader whose facets do this when they are asked for a summary, and give the message of what it throws. */
@@ -86,8 +87,6 @@ export function installed(name: string, changes: Partial<PreparedServlet> = {}):
 }
 
 const sealer = sealerOf(settings, env)!;
-const servingBy = (by: ServletLoader | undefined) =>
-  ({ deployment, facets: facetsWith(by) }) as unknown as Serving;
 
 /** What the server of an object has. */
 interface Served {
@@ -109,8 +108,9 @@ export function newScope() {
       const served = bundles ? bundle : { ...bundle, servlets: [] };
       // It dies with the object.
       state.facets.abort("state", new Error("The object has started again."));
-      const serving = servingBy("by" in given ? given.by : loader);
-      return work(new ServletState(state, env, { bundle: served, sealer, serving }), state);
+      const by = "by" in given ? given.by : loader;
+      const server = { bundle: served, sealer, deployment, ...(by && { facets: facetsWith(by) }) };
+      return work(new ServletState(state, env, server), state);
     });
   return { stub, within };
 }

@@ -57,7 +57,10 @@ export const runnerOf = () => class extends WorkerEntrypoint {
     ...deploymentOf(readSettings({}), {}),
     world: { ...liveWorld, fetch: fetches },
   };
-  return { loader: new ServletLoader({ loader, bucket, runner }, deployment), fetched };
+  return {
+    loader: new ServletLoader({ loader, bucket, runner, deployment: () => deployment }),
+    fetched,
+  };
 }
 
 const run = async (

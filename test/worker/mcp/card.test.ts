@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Schema } from "../../../src/schema/schema.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
 import { PROFILES } from "../test-profiles.ts";
@@ -10,12 +10,12 @@ import { PROFILES } from "../test-profiles.ts";
 /** How the server is found before a client connects. */
 const CARD = "/mcp/server-card";
 const serverWith = (settings: object = {}) =>
-  createApp(createServer(bundle, { ...env, ...settings }));
+  createApp(new Kernel(bundle, { ...env, ...settings }));
 
 test("a profile has a card of its own, which the catalogue lists as well", async () => {
   const settings = { ...env, SERVER_NAME: "x".repeat(400), SERVER_REGISTERED: "com.example/tools" };
   for (const variables of [env, settings]) {
-    const app = createApp(createServer({ ...bundle, profiles: PROFILES }, variables));
+    const app = createApp(new Kernel({ ...bundle, profiles: PROFILES }, variables));
     const read = async (path: string): Promise<any> => {
       const headers = { origin: "https://else.example" };
       const response = await app.fetch(new Request(`https://mcp.example.com${path}`, { headers }));

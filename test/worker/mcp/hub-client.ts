@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import type { Hub } from "../../../src/mcp/hub.ts";
-import type { Bundle } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask, listenerOf, modern, post, settings } from "../server.ts";
 
@@ -30,7 +30,7 @@ export function prepareHubs(): void {
 
 /** Makes the server of a test another one. */
 export function serveAs(served: Bundle, variables: Record<string, string> = {}): void {
-  server = createApp(createServer(served, { ...bound, ...variables }));
+  server = createApp(new Kernel(served, { ...bound, ...variables }));
 }
 
 type Listener = ReturnType<typeof listenerOf>;

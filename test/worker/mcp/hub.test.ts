@@ -1,3 +1,4 @@
+import { features } from "../../../src/features/all.ts";
 import { describe, expect, test } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -41,7 +42,7 @@ describe("subscriptions/listen", () => {
 
   test("does not agree to what the server does not have", async () => {
     const only = bundle.servlets.filter(({ name }) => name === "hello");
-    serveAs({ servlets: only });
+    serveAs({ features, servlets: only });
     const all = {
       toolsListChanged: true,
       promptsListChanged: true,

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { Session } from "../../../src/mcp/legacy/session.ts";
-import { createServer, type SealingServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { GET_RESULT } from "../../../src/servlets/scopes.ts";
 import {
   ABLE,
@@ -172,7 +172,7 @@ test.each([
 ])("a session hears of a deployment that changes %s", async (_what, changed, events) => {
   const client = await begin({ server: support.server! });
   const served = { ...bundle, profiles: { ...PROFILES, ...changed } };
-  const later = createServer(served, { ...env, ...settings }) as SealingServer;
+  const later = new Kernel(served, { ...env, ...settings }).sealing;
   const heard = await runInDurableObject(objectOf(client), async (_object, state) => {
     const count = () => state.storage.sql.exec("SELECT seq FROM events").toArray().length;
     const before = count();

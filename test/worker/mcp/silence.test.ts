@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   changed,
@@ -130,7 +130,7 @@ test.each([{ state: "session" }, { tools: { plan: { task: "never" } } }])(
 );
 
 test("a guest that is stopped has ended before its client is told", async () => {
-  const app = createApp(createServer(bundle, { ...env, LINKS: "off", RUN_LOG: "json" }));
+  const app = createApp(new Kernel(bundle, { ...env, LINKS: "off", RUN_LOG: "json" }));
   limited({ silentEndMs: 0 });
   const plan = steps({ do: "sleep", ms: 20_000, catches: true }, SLEEP);
   for (const kind of ["a modern client", "a client without a session"]) {
@@ -183,7 +183,7 @@ test("a caller of Open Tool Calling gets the id of a call that takes too long", 
 
 test("a caller of Open Tool Calling whose call cannot be handed over is told what to do instead", async () => {
   limited({ silentEndMs: 0 });
-  const app = createApp(createServer(bundle, { ...env, AUTH: "none", LINKS: "off" }));
+  const app = createApp(new Kernel(bundle, { ...env, AUTH: "none", LINKS: "off" }));
   const error = failureOf(
     await callOtc("durable.plan", steps({ do: "sleep", ms: 20_000 }), {}, app),
   );
@@ -192,7 +192,7 @@ test("a caller of Open Tool Calling whose call cannot be handed over is told wha
 
 test("a recorded call of Open Tool Calling goes on, and its caller asks for it again", async () => {
   limited({ silentEndMs: 0 });
-  const app = createApp(createServer(bundle, { ...env, AUTH: "none", LINKS: "off" }));
+  const app = createApp(new Kernel(bundle, { ...env, AUTH: "none", LINKS: "off" }));
   const more = { call_id: crypto.randomUUID() };
   const plan = steps({ do: "sleep", ms: 100 });
   for (let nth = 0; nth < 2; nth++)

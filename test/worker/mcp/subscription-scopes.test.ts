@@ -7,7 +7,7 @@ import { resultIn, type SessionClient } from "./legacy/session-client.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
 import { Session } from "../../../src/mcp/legacy/session.ts";
-import { createServer, type SealingServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { begin, listened } from "./legacy/session-steps.ts";
@@ -131,8 +131,8 @@ test.each<[what: string, scopes: readonly string[] | undefined, events: number]>
       const events = () => sql.exec("SELECT seq FROM events").toArray().length;
       const before = events();
       // As the object begins again with the new configuration.
-      const server = createServer(bundle, { ...env, ...(await variablesFor(key, scopes)) });
-      const narrowed = new Session(state, env, server as SealingServer);
+      const server = new Kernel(bundle, { ...env, ...(await variablesFor(key, scopes)) });
+      const narrowed = new Session(state, env, server.sealing);
       await narrowed.changed([
         {
           method: "notifications/resources/updated",

@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { RUNS } from "../../../src/settings/own-names.ts";
 import { configureLimits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -18,7 +18,7 @@ describe("the door", () => {
       return [name, { hash: new Uint8Array(digest).toHex(), ...key }] as const;
     });
     const API_KEYS = JSON.stringify(Object.fromEntries(await Promise.all(entries)));
-    return createApp(createServer(bundle, { ...env, API_KEYS, ...variables }));
+    return createApp(new Kernel(bundle, { ...env, API_KEYS, ...variables }));
   };
   const bearer = (name: string) => ({ headers: { authorization: `Bearer ${name}` } });
 
@@ -81,7 +81,7 @@ describe("the door", () => {
   test("knows this machine only where dev says that it listens on loopback", async () => {
     const status = async (more: object, headers = {}, url = LOCALHOST) => {
       const init = { headers: { ...LOCAL, ...headers }, cf: {} };
-      const app = createApp(createServer(bundle, { ...env, ...more }));
+      const app = createApp(new Kernel(bundle, { ...env, ...more }));
       return (await app.fetch(new Request(`${url}/operator/state/counting`, init))).status;
     };
     expect(await status({})).toBe(200);
@@ -93,7 +93,7 @@ describe("the door", () => {
     for (const name of ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"])
       expect(await status({}, { [name]: "127.0.0.1" })).toBe(403);
     expect(await status({ ALLOWED_HOSTS: "box.local" }, {}, "http://box.local")).toBe(403);
-    const refused = await createApp(createServer(bundle, { ...env, [RUNS]: "on-network" })).fetch(
+    const refused = await createApp(new Kernel(bundle, { ...env, [RUNS]: "on-network" })).fetch(
       new Request(`${LOCALHOST}/operator/state/counting`, {
         headers: LOCAL,
         cf: {},
@@ -103,9 +103,7 @@ describe("the door", () => {
   });
 
   test("is closed to web pages", async () => {
-    const app = createApp(
-      createServer(bundle, { ...env, ALLOWED_ORIGINS: "https://ally.example" }),
-    );
+    const app = createApp(new Kernel(bundle, { ...env, ALLOWED_ORIGINS: "https://ally.example" }));
     const status = async (origin: string) =>
       (await operate("state/counting", { headers: { origin } }, app)).status;
     expect(await status("https://evil.example")).toBe(403);

@@ -1,8 +1,9 @@
+import { features } from "../../../src/features/all.ts";
 import { env } from "cloudflare:workers";
 import MiniSearch from "minisearch";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { declarationOf } from "../../../src/operator/declaration.ts";
 import type { Tool } from "../../../src/core/model.ts";
@@ -149,7 +150,7 @@ describe("a search", () => {
     }));
     const servlet = { ...hello, lists: { ...hello.lists!, tools: tools as Tool[] } };
     const profiles = { "": { tools: "search" as const } };
-    const app = { server: createApp(createServer({ servlets: [servlet], profiles }, env)) };
+    const app = { server: createApp(new Kernel({ features, servlets: [servlet], profiles }, env)) };
     const add = vi.spyOn(MiniSearch.prototype, "add");
     const found = await search("constructor zz9 xyzzy", { limit: 20 }, app);
     // To make the index and to search it takes time by how many words are different.
@@ -222,7 +223,7 @@ describe("call_tool", () => {
 
   test("finds the tool of an older build, with which its call goes on", async () => {
     const profiles = { "": { tools: "search" as const } };
-    const { deployment } = createServer({ ...bundle, profiles }, env).serving;
+    const { deployment } = new Kernel({ ...bundle, profiles }, env);
     const old = bundle.servlets.find(({ name }) => name === "hello")!;
     const servlets = [...deployment.own!.keys()];
     const later = new Registry({ servlets }, { ...deployment, oldBuild: async () => old });

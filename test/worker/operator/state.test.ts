@@ -4,8 +4,8 @@ import { SessionClient } from "../mcp/legacy/session-client.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
-import type { Bundle } from "../../../src/servlets/bundle.ts";
+import { Kernel } from "../../../src/kernel.ts";
+import type { Bundle } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";
@@ -67,7 +67,7 @@ test.each<[string, Partial<Bundle["servlets"][number]["manifest"]> | undefined]>
   const caller = newCaller();
   await caller.next();
   const later = createApp(
-    createServer(
+    new Kernel(
       manifest
         ? changed("counting", (one) => ({ manifest: { ...one.manifest, ...manifest } }))
         : { ...bundle, servlets: bundle.servlets.filter(({ name }) => name !== "counting") },
@@ -91,7 +91,7 @@ test("a servlet that keeps state for sessions has sessions, and callers without 
   const bundleOf = changed("counting", ({ manifest }) => ({
     manifest: { ...manifest, state: "session" },
   }));
-  const app = createApp(createServer(bundleOf, env));
+  const app = createApp(new Kernel(bundleOf, env));
   const caller = newCaller();
   expect(await caller.next(app)).toBe("1");
   const summary = await json(operate(`state/counting?${caller.scope}`, {}, app));

@@ -1,6 +1,7 @@
+import { features } from "../../../src/features/all.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
-import type { Bundle } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/kernel.ts";
 import { ask, callTool } from "../server.ts";
 import {
   call,
@@ -33,7 +34,7 @@ describe("the examples of the specification", () => {
   const servlets = examples.map(({ toolkit, tool, manifest }) =>
     examplesAs(toolkit, [tool], manifest),
   );
-  const own = plainOf({ servlets });
+  const own = plainOf({ features, servlets });
 
   test.each(examples)("$definition.id", async ({ request, value, definition }) => {
     expect(wrongRequest({ request })).toEqual([]);
@@ -272,7 +273,7 @@ describe("versions", () => {
       version,
       prefix: `v${version}`,
     });
-  const versions = plainOf({ servlets: ["1.0.0", "10.0.0", "2.1.0", "2.0.0"].map(kit) });
+  const versions = plainOf({ features, servlets: ["1.0.0", "10.0.0", "2.1.0", "2.0.0"].map(kit) });
   const SUM = { a: 1, b: 2 };
 
   test("stand side by side", async () => {

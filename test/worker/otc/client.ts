@@ -2,9 +2,9 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { define } from "../../../src/otc/definitions.ts";
-import type { Bundle } from "../../../src/servlets/bundle.ts";
+import type { Bundle } from "../../../src/kernel.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
@@ -25,11 +25,11 @@ const ORIGIN = "http://localhost:8787";
 
 /** With the Durable Objects. */
 export const serverOf = (served: Bundle = bundle, variables: object = {}): Server =>
-  createApp(createServer(served, { ...env, ...settings, ...variables }));
+  createApp(new Kernel(served, { ...env, ...settings, ...variables }));
 
 /** Without them. */
 export const plainOf = (served: Bundle, variables: object = {}): Server =>
-  createApp(createServer(served, { ...settings, ...variables }));
+  createApp(new Kernel(served, { ...settings, ...variables }));
 
 export const server = plainOf(bundle);
 

@@ -1,3 +1,4 @@
+import { features } from "../../../src/features/all.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/core/model.ts";
 import { define, definitionOf, inlined } from "../../../src/otc/definitions.ts";
@@ -73,7 +74,7 @@ describe("GET /tools", () => {
       }
     };
     const servlets = bundle.servlets.filter(({ lists }) => lists !== undefined);
-    const fresh = plainOf({ servlets }, { ISOLATION: "fresh" });
+    const fresh = plainOf({ features, servlets }, { ISOLATION: "fresh" });
     const { tools } = await list(fresh);
     expect(tools.length).toBeGreaterThan(50);
     expect(made).toBe(0);
@@ -88,7 +89,7 @@ describe("GET /tools", () => {
   });
 
   test("is empty where there is nothing", async () => {
-    expect(await list(plainOf({ servlets: [] }))).toMatchObject({ tools: [], items: [] });
+    expect(await list(plainOf({ features, servlets: [] }))).toMatchObject({ tools: [], items: [] });
   });
 
   test("leaves out what cannot be told apart at run time, and says so", async () => {
@@ -97,7 +98,7 @@ describe("GET /tools", () => {
     const twice = examplesAs("hello", ["Add"], {});
     const { definitions: _, ...asked } = again;
     const servlets = [again, { ...asked, manifest: { toolkit: "hello" } }, twice];
-    const { tools } = await list(plainOf({ servlets }));
+    const { tools } = await list(plainOf({ features, servlets }));
     expect(tools.map(({ id }: Json) => id)).toEqual(["hello.greet@1.0.0", "hello.Add@1.0.0"]);
     expect(warn.mock.calls.join()).toContain("hello.greet@1.0.0 is hidden by that of again");
     warn.mockRestore();

@@ -8,7 +8,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Fault } from "../../../src/core/errors.ts";
 import { limits } from "../../../src/core/limits.ts";
-import { Serving } from "../../../src/serving.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
 import { eventually } from "../waiting.ts";
@@ -122,9 +122,9 @@ describe("a call that comes again", () => {
 test("a call that its object could not begin is begun by the next request", async () => {
   const id = newId();
   const unknown = new Fault("unavailable", "not known yet", { data: { retryAfter: 1 } });
-  const own = Serving.prototype.registry;
+  const own = Kernel.prototype.registry;
   let asked = 0;
-  vi.spyOn(Serving.prototype, "registry").mockImplementation(function (this: Serving) {
+  vi.spyOn(Kernel.prototype, "registry").mockImplementation(function (this: Kernel) {
     // First the app asks, then the object.
     return ++asked === 1 ? own.call(this) : Promise.reject(unknown);
   });

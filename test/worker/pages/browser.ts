@@ -2,13 +2,13 @@ import { eventually } from "../waiting.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import type { Json } from "../calls/client.ts";
 
 /** The page of a call, as a browser without scripts opens it. */
 
-export const server = createApp(createServer(bundle, env));
+export const server = createApp(new Kernel(bundle, env));
 
 export type Server = typeof server;
 

@@ -3,7 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { EndedCall } from "../../../src/observe/counts.ts";
 import { usageOf } from "../../../src/observe/usage.ts";
@@ -26,7 +26,7 @@ const API_KEYS = JSON.stringify({
   ...keys,
   [BOSS]: { hash: keys[BOSS], scopes: ["operator"] },
 });
-const server = createApp(createServer(bundle, { ...env, API_KEYS }));
+const server = createApp(new Kernel(bundle, { ...env, API_KEYS }));
 
 const PATH = "/console/calls";
 const call = (who: string, name: string, args: object = {}) =>
@@ -165,11 +165,11 @@ describe("the page", () => {
       "/sign-in?back=%2Fconsole%2Fcalls",
     ]);
     await call(ANN, "greet", { name: "Ada" });
-    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
+    const open = createApp(new Kernel(bundle, { ...env, AUTH: "none" }));
     const page = await browser(open).fetch(PATH);
     expect(page.status).toBe(403);
     expect(page.text).not.toContain("greet");
-    const unbound = createApp(createServer(bundle, { ...env, API_KEYS, USAGE: undefined }));
+    const unbound = createApp(new Kernel(bundle, { ...env, API_KEYS, USAGE: undefined }));
     const ann = browser(unbound);
     await ann.send("/sign-in?back=/", { credential: ANN });
     expect((await ann.fetch(PATH)).text).toContain("Bind the Durable Object USAGE");

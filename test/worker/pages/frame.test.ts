@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Fault } from "../../../src/core/errors.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { pathOf } from "../../../src/pages/view.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
@@ -12,7 +12,7 @@ import { browser } from "./browser.ts";
 
 const html = { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };
 
-const serverWith = (settings: object) => createServer(bundle, { ...env, ...settings });
+const serverWith = (settings: object) => new Kernel(bundle, { ...env, ...settings });
 const visitorOf = (settings: object) => browser(createApp(serverWith(settings)));
 
 describe("the look of a server", () => {
@@ -48,7 +48,7 @@ describe("the look of a server", () => {
 describe("a failure", () => {
   const broken = (error: unknown) => {
     const server = serverWith({ LINKS: "off" });
-    vi.spyOn(server.serving, "registry").mockRejectedValue(error);
+    vi.spyOn(server, "registry").mockRejectedValue(error);
     return browser(createApp(server));
   };
   const tooMany = new Fault("too_many", "Too many calls. Retry in 7 seconds.", {

@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -305,7 +305,7 @@ describe("get_result is listed only to clients that may receive the id of a call
     ["that asks for accounts", { mayAsk: false, manifest: { accounts: {} } }, true, true],
     ["that calls others", { mayAsk: false, manifest: { may_call: ["*:*"] } }, true, true],
   ])("a servlet %s", async (_servlet, known, takingStreams, others) => {
-    const other = createApp(createServer({ ...bundle, servlets: [{ ...unknown, ...known }] }, env));
+    const other = createApp(new Kernel({ ...bundle, servlets: [{ ...unknown, ...known }] }, env));
     const there = (all: { name?: string; id?: string }[]) =>
       all.some(({ name, id }) => (name ?? id)!.includes("get_result"));
     const listed = async (accept: string) => {
@@ -332,7 +332,7 @@ describe("get_result is listed only to clients that may receive the id of a call
 });
 
 test("LINKS=off: such calls fail as before, and there is neither page nor tool", async () => {
-  const off = createApp(createServer(bundle, { ...env, LINKS: "off" }));
+  const off = createApp(new Kernel(bundle, { ...env, LINKS: "off" }));
   const { error } = await callOf("plan", steps(ELICIT), {
     server: off,
     ...PLAIN,
@@ -355,7 +355,7 @@ test("an exposed server without authentication gives no link", async () => {
       }),
     );
   expect((await answerOf(await at(server))).error?.message).toContain("cannot be asked");
-  const meant = await answerOf(await at(createApp(createServer(bundle, { ...env, AUTH: "none" }))));
+  const meant = await answerOf(await at(createApp(new Kernel(bundle, { ...env, AUTH: "none" }))));
   expect(meant.result!["structuredContent"].url).toMatch(
     /^https:\/\/tools\.example\/ask\/[0-9a-f]{64}$/,
   );

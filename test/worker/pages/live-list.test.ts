@@ -3,10 +3,10 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { ListedCalls, type ListedCall } from "../../../src/calls/listed-calls.ts";
 import { Listing } from "../../../src/calls/task-console.ts";
-import type { Serving } from "../../../src/serving.ts";
+import type { TaskServing } from "../../../src/calls/task-server.ts";
 import type { TaskStore } from "../../../src/calls/task-store.ts";
 import type { Sealer } from "../../../src/storage/vault.ts";
 import { limits } from "../../../src/core/limits.ts";
@@ -98,7 +98,7 @@ test("what is taken out of the list while it is being listed is not in it", asyn
 
 /** A person whose client has tasks, and begins calls of this plan. */
 async function clientOf(name: string) {
-  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
+  const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
   const sent = { server, capabilities: { ...ABLE, ...TASKS }, headers };
   return async (...steps: object[]) => {
@@ -138,7 +138,7 @@ test("a task is forgotten only when nothing about it is on its way to the list",
     subject: async () => ({ ref: { kind: "tool", name: "greet", input: {} }, lister: "ada" }),
     ...{ read: async () => undefined, waits: async () => undefined },
   };
-  const listing = new Listing(store as unknown as TaskStore, { persons } as unknown as Serving);
+  const listing = new Listing(store as unknown as TaskStore, { persons } as unknown as TaskServing);
   void listing.tell();
   await began.promise;
   const order: string[] = [];
@@ -152,7 +152,7 @@ test("a task is forgotten only when nothing about it is on its way to the list",
 
 test("a call of a client with a session leaves the list with its result, and the session with its end", async () => {
   const name = "session-live";
-  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
+  const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const headers = { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() };
   const client = await SessionClient.begin({ server, headers });
   const kinds = async () => (await objectOf(name).listed(name)).map(({ kind }) => kind).toSorted();
@@ -168,7 +168,7 @@ test("a call of a client with a session leaves the list with its result, and the
 
 test("a session that is in use for longer than calls are kept stays in the list", async () => {
   const name = "long-live";
-  const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed([name]) }));
+  const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await hashed([name]) }));
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "daily" } };
   const message = { jsonrpc: "2.0", id: 1, method: "initialize", params };
   const authorization = `Bearer ${name}`;

@@ -5,7 +5,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { limits } from "../../../src/core/limits.ts";
 import type { Dimension } from "../../../src/observe/counts.ts";
 import { usageOf } from "../../../src/observe/usage.ts";
@@ -24,7 +24,7 @@ const NAMES = ["ada", "bob", "cleo", "dora", "eve", "fay", "mallory", "wanda"].m
 );
 const [ADA = "", BOB = "", CLEO = "", DORA = "", EVE = "", FAY = "", MALLORY = "", WANDA = ""] =
   NAMES;
-const server = createApp(createServer(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
+const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await hashed(NAMES) }));
 
 const objectOf = (name: string) => env.PROFILES!.getByName(name);
 
@@ -99,7 +99,7 @@ describe("the list", () => {
   });
 
   test("is not there for somebody whom nobody can tell from others", async () => {
-    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
+    const open = createApp(new Kernel(bundle, { ...env, AUTH: "none" }));
     const page = await browser(open).fetch("/console/live");
     expect(page.status).toBe(403);
     expect(page.text).toContain("requires no authentication");

@@ -4,7 +4,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { usageOf } from "../../../src/observe/usage.ts";
@@ -34,7 +34,7 @@ afterEach(() => configureLimits({ keyCheckMs }));
 
 const served = async (operators: readonly string[], callers: readonly string[] = []) =>
   createApp(
-    createServer(bundle, {
+    new Kernel(bundle, {
       ...env,
       API_KEYS: await keysOf(operators, callers),
       LOADER: env.TEST_LOADER,
@@ -81,7 +81,7 @@ describe("the page", () => {
       expect((await (await signedIn(server, "boss-1")).fetch(`${PATH}?done=${done}`)).status).toBe(
         200,
       );
-    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
+    const open = createApp(new Kernel(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
   });
 
@@ -245,7 +245,7 @@ test("a key is revoked, too, where counters and the list of acts do not answer",
   const USAGE = { getByName: () => stub, get: () => stub, idFromName: () => "" };
   const API_KEYS = await keysOf(["boss-13"], ["lost-13"]);
   const server = createApp(
-    createServer(bundle, {
+    new Kernel(bundle, {
       ...env,
       ...{ API_KEYS, USAGE: USAGE as unknown as typeof env.USAGE },
       LOADER: env.TEST_LOADER,
@@ -270,8 +270,8 @@ test("people sign out, too, where it is not known which keys are revoked", async
   const records = { getByName: get, get, idFromName: get };
   const KEY_RECORDS = records as unknown as NonNullable<typeof env.KEY_RECORDS>;
   const own = { ...env, API_KEYS: await keysOf([], ["ada-14"]) };
-  const server = createApp(createServer(bundle, own));
-  const without = createApp(createServer(bundle, { ...own, KEY_RECORDS }));
+  const server = createApp(new Kernel(bundle, own));
+  const without = createApp(new Kernel(bundle, { ...own, KEY_RECORDS }));
   const at = { server };
   const ada = browser({ fetch: (raw: Request) => at.server.fetch(raw) } as Server);
   await ada.send("/account", { credential: "ada-14" });
@@ -518,7 +518,7 @@ describe("installed servlets", () => {
 
   test("say what to bind where nothing can be installed", async () => {
     const server = createApp(
-      createServer(bundle, {
+      new Kernel(bundle, {
         ...env,
         API_KEYS: await keysOf(["boss-8"], []),
         ...{ BUILDS: undefined, USAGE: undefined },

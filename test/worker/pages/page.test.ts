@@ -1,7 +1,8 @@
+import { features } from "../../../src/features/all.ts";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
@@ -18,7 +19,7 @@ const serverWith = (tool: Json, manifest: Json = {}, more: Json = {}) => {
   const [greet] = hello.lists!.tools;
   const tools = [{ ...greet!, ...tool }] as NonNullable<typeof hello.lists>["tools"];
   const servlet = { ...hello, lists: { ...hello.lists!, tools }, manifest, ...more };
-  return createApp(createServer({ servlets: [servlet] }, env));
+  return createApp(new Kernel({ features, servlets: [servlet] }, env));
 };
 
 /** The page of the tool. */
@@ -152,7 +153,7 @@ describe("the start page", () => {
     });
     const hostile = { ...hello, name: "a", lists: { ...hello.lists!, tools } };
     const other = { ...hello, name: "b" };
-    const server = createApp(createServer({ servlets: [hostile, other] }, env));
+    const server = createApp(new Kernel({ features, servlets: [hostile, other] }, env));
     const visitor = browser(server);
     for (const nth of odd.keys()) expect((await visitor.fetch(`/?tool=t${nth}`)).status).toBe(200);
     const { html, text, status } = await visitor.fetch("/");
@@ -223,7 +224,7 @@ describe("the page of an entry", () => {
   });
 
   test("leads to entries of all kinds, whatever they are called", async () => {
-    const server = createApp(createServer(bundle, env));
+    const server = createApp(new Kernel(bundle, env));
     const { html } = await browser(server).fetch("/");
     const links = [...html.matchAll(/href="(\?(tool|prompt|resource|template)=[^"]*)"/g)];
     expect(new Set(links.map(([, , kind]) => kind)).size).toBe(4);
@@ -322,7 +323,7 @@ describe("where callers must be known, the page", () => {
     for (const origin of ["https://evil.example", "http://localhost:3000"])
       expect((await post({ origin })).status).toBe(403);
     // Where anybody may call, callers are counted by their networks, at the endpoint of clients alone.
-    const open = browser(createApp(createServer(bundle, env)));
+    const open = browser(createApp(new Kernel(bundle, env)));
     const anybody = await open.fetch("/console/mcp", {
       method: "POST",
       body: JSON.stringify(body),

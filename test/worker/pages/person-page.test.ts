@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { hashPassphrase } from "../../../src/auth/passphrase.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -292,7 +292,7 @@ describe("who may open it", () => {
   test("the owner with the passphrase, of which wrong ones are counted", async () => {
     limited({ wrongPassphrases: 3 });
     const owned = createApp(
-      createServer(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase("open") }),
+      new Kernel(bundle, { ...env, OWNER_PASSPHRASE: await hashPassphrase("open") }),
     );
     const person = browser(owned, "https://tools.example");
     const page = `/ask/${"0".repeat(64)}`;

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { limits } from "../../../src/core/limits.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../calls/client.ts";
@@ -205,7 +205,7 @@ describe("bad input", () => {
   test("an anonymous caller is told which secret the server's owner has to set", async () => {
     const asked = async (name: string) => {
       const settings: object = { ...env, VAULT_PROBE: "" };
-      const bare = createApp(createServer(bundle, settings));
+      const bare = createApp(new Kernel(bundle, settings));
       const { result } = await callOf("plan", steps({ ...ASK, name }), { server: bare });
       return JSON.stringify(result);
     };

@@ -3,7 +3,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Fault } from "../../../src/core/errors.ts";
 import { RefusedRequests } from "../../../src/observe/refusals.ts";
@@ -169,7 +169,7 @@ describe("the page", () => {
     const { toolCallsPerMinute } = limits;
     onTestFinished(() => configureLimits({ toolCallsPerMinute }));
     configureLimits({ toolCallsPerMinute: 2 });
-    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
+    const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await keys() }));
     const greet = { name: "greet", arguments: { name: "Ada" } };
     const statuses: number[] = [];
     for (let nth = 0; nth < 4; nth++)
@@ -201,7 +201,7 @@ describe("the page", () => {
   });
 
   test("shows operators what callers called, seconds later", async () => {
-    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
+    const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await keys() }));
     const greet = { name: "greet", arguments: { name: "Ada" } };
     expect((await send(server, "counted", "tools/call", greet)).status).toBe(200);
     const boss = browser(server);
@@ -218,7 +218,7 @@ describe("the page", () => {
   });
 
   test("is for operators alone, and leads others to the sign-in", async () => {
-    const server = createApp(createServer(bundle, { ...env, API_KEYS: await keys() }));
+    const server = createApp(new Kernel(bundle, { ...env, API_KEYS: await keys() }));
     const one = browser(server);
     const page = await one.fetch("/console/usage");
     expect(page.status).toBe(303);
@@ -228,12 +228,12 @@ describe("the page", () => {
     expect(refused.status).toBe(403);
     expect(refused.text).toContain("This page is for operators");
     expect(refused.html).not.toContain("<svg");
-    const open = createApp(createServer(bundle, { ...env, AUTH: "none" }));
+    const open = createApp(new Kernel(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch("/console/usage")).status).toBe(403);
   });
 
   test("is not for other programs' web pages on this machine", async () => {
-    const open = createApp(createServer(bundle, env));
+    const open = createApp(new Kernel(bundle, env));
     const page = (headers: Record<string, string>) =>
       open.fetch(
         new Request(`${LOCALHOST}/console/usage`, {
@@ -248,7 +248,7 @@ describe("the page", () => {
 
   test("says what to bind where nothing is counted", async () => {
     const server = createApp(
-      createServer(bundle, { ...env, USAGE: undefined, API_KEYS: await keys() }),
+      new Kernel(bundle, { ...env, USAGE: undefined, API_KEYS: await keys() }),
     );
     const boss = browser(server);
     await boss.send("/sign-in?back=/console/usage", { credential: "boss" });

@@ -1,6 +1,7 @@
+import { features } from "../../../src/features/all.ts";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Steps } from "../../../src/schema/steps.ts";
 import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
@@ -22,7 +23,7 @@ describe("lists that depend on the world", () => {
 
   test("are empty where the servlet fails, and the log says why; the others go on", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
-    const bare = createApp(createServer(bundle, {}));
+    const bare = createApp(new Kernel(bundle, {}));
     const { result } = await ask("tools/list", {}, {}, bare);
     const names = result?.["tools"].map(({ name }: { name: string }) => name);
     expect(names).toContain("greet");
@@ -35,7 +36,7 @@ describe("lists that depend on the world", () => {
 
 describe("a list that fails at run time", () => {
   const dry = () =>
-    createApp(createServer(bundle, Object.assign({ ...settings }, { SEASON: "drought" })));
+    createApp(new Kernel(bundle, Object.assign({ ...settings }, { SEASON: "drought" })));
 
   test("takes no other with it, and the log says why it is missing", async () => {
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
@@ -122,7 +123,7 @@ test("a URI that templates match in no reasonable time is refused", async () => 
   }));
   const [first] = bundle.servlets;
   const servlet = { ...first!, lists: { ...first!.lists!, resourceTemplates: many } };
-  const server = createApp(createServer({ servlets: [servlet] }, {}));
+  const server = createApp(new Kernel({ features, servlets: [servlet] }, {}));
   const { error } = await ask("resources/read", { uri: "x".repeat(8000) }, {}, server);
   expect(error?.message).toMatch(/URI of 8000 characters takes more than \d+ steps.*shorter/);
 });
@@ -140,7 +141,7 @@ describe("an unknown name", () => {
 
   test("names none that the caller may not use", async () => {
     const narrow = createApp(
-      createServer(bundle, {
+      new Kernel(bundle, {
         ...settings,
         API_KEYS: JSON.stringify({ ann: { hash: await hashOf("ann"), scopes: ["echo:*"] } }),
       }),
@@ -159,7 +160,7 @@ const hashOf = async (key: string) =>
 test("misspelt variables are named once, with what was probably meant", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const app = createApp(
-    createServer(
+    new Kernel(
       bundle,
       Object.assign({ ...settings }, { SEASN: "x", COLOUR: "red", API_KEY: "{}" }),
     ),

@@ -1,7 +1,8 @@
+import { features } from "../../../src/features/all.ts";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { usageOf } from "../../../src/observe/usage.ts";
 import { FAULT_CODES } from "../../../src/core/errors.ts";
@@ -16,6 +17,7 @@ afterEach(() => vi.restoreAllMocks());
 
 /** Few servlets, whose lists are known: to ask for lists is a run, too. */
 const bundle = {
+  features,
   servlets: all.servlets.filter(({ name }) => ["hello", "script", "faulty"].includes(name)),
 };
 
@@ -32,11 +34,12 @@ async function written(work: () => Promise<unknown>) {
 /** What is logged while a tool is called. */
 const called = (name: string, args: object = {}, settings: object = {}, served = bundle) =>
   written(async () => {
-    const server = createApp(createServer(served, { ...env, RUN_LOG: "json", ...settings }));
+    const server = createApp(new Kernel(served, { ...env, RUN_LOG: "json", ...settings }));
     await ask("tools/call", { name, arguments: args }, {}, server);
   });
 
 const withManifest = (manifest: PreparedServlet["manifest"]) => ({
+  ...bundle,
   servlets: bundle.servlets.map((one) => (one.name === "hello" ? { ...one, manifest } : one)),
 });
 
@@ -135,7 +138,7 @@ test.each(["5", "-1", "1.01", "abc", "", "NaN", "1e999", "true", "null", "[0]", 
   "a share of %j is refused",
   (share) => {
     const settings: object = { RUN_LOG_SAMPLE: share };
-    expect(() => createServer(bundle, { ...env, ...settings })).toThrow("RUN_LOG_SAMPLE");
+    expect(() => new Kernel(bundle, { ...env, ...settings })).toThrow("RUN_LOG_SAMPLE");
   },
 );
 
@@ -188,7 +191,7 @@ describe("a server that lacks a setting", () => {
   });
   const started = (settings: object) =>
     written(async () => {
-      const server = createApp(createServer(NEEDS, { ...env, AUTH: "none", ...settings }));
+      const server = createApp(new Kernel(NEEDS, { ...env, AUTH: "none", ...settings }));
       for (const path of ["/health", "/health"])
         await server.fetch(new Request(`http://localhost:8787${path}`));
     });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import type { Build } from "../../../src/installs/build.ts";
 import { demandServable } from "../../../src/installs/servable.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { isSkillOfProject, readSkill } from "../../../src/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
@@ -164,7 +164,7 @@ test("who may not use a servlet does not see its skills", async () => {
     bob: { hash: (JSON.parse(await hashed(["bob"])) as Json)["bob"], scopes: ["viewing:*"] },
     eve: { hash: (JSON.parse(await hashed(["eve"])) as Json)["eve"], scopes: [`viewing:${GUIDE}`] },
   };
-  const server = createApp(createServer(bundle, { ...env, API_KEYS: JSON.stringify(keys) }));
+  const server = createApp(new Kernel(bundle, { ...env, API_KEYS: JSON.stringify(keys) }));
   const by = (name: string) => ({
     server,
     headers: { authorization: `Bearer ${name}`, "cf-connecting-ip": newAddress() },
@@ -206,7 +206,7 @@ describe("skills of an installed build", () => {
       ...named("factor"),
       skills: { ...named("viewing").skills!, archive: new ArrayBuffer(1) },
     };
-    const server = createApp(createServer({ ...bundle, servlets: [factor] }, env));
+    const server = createApp(new Kernel({ ...bundle, servlets: [factor] }, env));
     const uri = "skill://factor/guide/SKILL.md";
     const { error } = await send("resources/read", { uri }, { server });
     expect(error).toMatchObject({ code: -32602, data: { uri } });

@@ -21,7 +21,10 @@ const runs = variables[RUNS];
 beforeAll(() => void delete variables[RUNS]);
 afterAll(() => void (variables[RUNS] = runs));
 
-const some = { servlets: bundle.servlets.filter(({ name }) => ["told", "keeping"].includes(name)) };
+const some = {
+  ...bundle,
+  servlets: bundle.servlets.filter(({ name }) => ["told", "keeping"].includes(name)),
+};
 const isolate = () => serverOf(some, { SEASON: "any" });
 const from = (server = isolate()): Sent => ({
   server,

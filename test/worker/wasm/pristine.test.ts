@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import { createServer } from "../../../src/server.ts";
+import { Kernel } from "../../../src/kernel.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { Guest } from "../../../src/wasm/guest.ts";
@@ -137,7 +137,7 @@ describe("instances", () => {
   });
 
   test("are made anew for each call where that is wanted", async () => {
-    const fresh = createApp(createServer(bundle, { ...settings, ISOLATION: "fresh" }));
+    const fresh = createApp(new Kernel(bundle, { ...settings, ISOLATION: "fresh" }));
     const before = idleInstances(servlet("startup"));
     const { body, headers } = modern("tools/call", { name: "order" });
     const response = await post(body, headers, fresh);
@@ -195,7 +195,7 @@ describe("random sequences of calls", () => {
         key: ["ada", "bob", "eve"][next() % 3]!,
       }));
       const outcomes = async (isolation: string) => {
-        const server = createApp(createServer(bundle, { ...keyed, ISOLATION: isolation }));
+        const server = createApp(new Kernel(bundle, { ...keyed, ISOLATION: isolation }));
         const found: string[] = [];
         for (const { name, key } of picked) {
           const { body, headers } = modern("tools/call", { name });

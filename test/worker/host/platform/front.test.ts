@@ -1,7 +1,7 @@
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../../src/app.ts";
-import { createServer } from "../../../../src/server.ts";
+import { Kernel } from "../../../../src/kernel.ts";
 import { hashPassphrase } from "../../../../src/auth/passphrase.ts";
 import { RUNS } from "../../../../src/settings/own-names.ts";
 import { asOnCloudflare } from "../../../../src/host/platform/front.ts";
@@ -11,7 +11,7 @@ import { PASSPHRASE, visitor, type App } from "../../auth/owner.ts";
 /** The server as `start` runs it, behind a proxy that it trusts unless `trustProxy` says otherwise. */
 function hosted(settings: object = {}, trustProxy = true) {
   const env = { ...bound, AUTH: undefined, [RUNS]: "self-hosted", ...settings };
-  const front = asOnCloudflare(createApp(createServer(bundle, env)));
+  const front = asOnCloudflare(createApp(new Kernel(bundle, env)));
   const context = { props: { trustProxy } } as unknown as ExecutionContext;
   const fetch = async (request: Request) => front.fetch(request, env as Cloudflare.Env, context);
   const get = (path: string, headers: HeadersInit = {}, at = "http://127.0.0.1:8787") =>

@@ -1,0 +1,16 @@
+import { StateVault } from "../calls/state-vault.ts";
+import { States } from "../calls/states.ts";
+import type { Feature } from "../kernel.ts";
+import { madeWith } from "../object-class.ts";
+
+/** Calls of clients of 2026-07-28 that wait for an answer, whose state the client carries. */
+export const carriedFeature: Feature = {
+  name: "carried",
+  start(kernel) {
+    const { env, sealer } = kernel;
+    return {
+      parts: { ...(sealer && env.STATES && { vault: new StateVault(sealer, env.STATES) }) },
+      objects: { States: madeWith(() => kernel.sealing, States) },
+    };
+  },
+};

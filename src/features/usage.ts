@@ -1,0 +1,24 @@
+import type { Feature } from "../kernel.ts";
+import { madeWith } from "../object-class.ts";
+import { countingIn } from "../observe/counting.ts";
+import { metricsFrom } from "../observe/metrics.ts";
+import { actsIn, nearestUsage, usageOf } from "../observe/usage.ts";
+import { Usage } from "../observe/usage-object.ts";
+
+/** Counters and errors that operators see, what operators did, and metrics. */
+export const usageFeature: Feature = {
+  name: "usage",
+  start(kernel) {
+    const { env } = kernel;
+    const object = usageOf(env);
+    const counting = countingIn(nearestUsage(env), metricsFrom(env) !== undefined);
+    return {
+      parts: {
+        ...(object && { usage: object }),
+        ...(counting && { counting }),
+        acted: actsIn(env),
+      },
+      objects: { Usage: madeWith(() => kernel, Usage) },
+    };
+  },
+};

@@ -1,0 +1,296 @@
+import type { HonoBase } from "hono/hono-base";
+import type { Provider } from "./auth/account-provider.ts";
+import { createAuthenticator, type Authenticator, type SignInParts } from "./auth/authenticator.ts";
+import { keyRecordsOf } from "./auth/key-records.ts";
+import { storageQuota } from "./auth/quotas.ts";
+import { RateLimiter } from "./auth/rate-limiter.ts";
+import type { Env } from "./bindings.ts";
+import type { Starts } from "./calls/starts.ts";
+import type { StateVault } from "./calls/state-vault.ts";
+import type { tasksOf } from "./calls/tasks.ts";
+import { configureLimits } from "./core/limits.ts";
+import type { Fault } from "./core/errors.ts";
+import { OPERATOR_SCOPE } from "./core/model.ts";
+import { siteOf, type Site } from "./http/document.ts";
+import type { Installer } from "./installs/installer.ts";
+import type { Hub } from "./mcp/hub.ts";
+import { listDigests, type ListDigests } from "./mcp/legacy/list-digests.ts";
+import type { Sessions } from "./mcp/legacy/sessions.ts";
+import type { Introduction } from "./mcp/wire/exchange.ts";
+import type { countingIn } from "./observe/counting.ts";
+import { RefusedRequests } from "./observe/refusals.ts";
+import type { actsIn, usageOf } from "./observe/usage.ts";
+import {
+  operatedStates,
+  type OperatedStates,
+  type StateOwner,
+} from "./operator/operated-states.ts";
+import type { ObjectClass } from "./object-class.ts";
+import type { Paged } from "./pages/frame.ts";
+import type { People } from "./pages/people.ts";
+import type { PersonObjects } from "./pages/person-objects.ts";
+import { refOf, type BundledServlets, type PreparedServlet } from "./servlets/bundle.ts";
+import type { Deployment } from "./servlets/deployment.ts";
+import { ownServlet, type OwnTool } from "./servlets/own.ts";
+import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
+import { Registry } from "./servlets/registry.ts";
+import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
+import { refuseAbsent } from "./settings/brought.ts";
+import { apiKeysOf, deploymentOf, readSettings, type Settings } from "./settings/env.ts";
+import type { Facets } from "./state/state-backend.ts";
+import { sealerOf, type Sealer } from "./storage/vault.ts";
+
+/** Servlets that are served but are not in the bundle. */
+export interface OtherServlets {
+  /** Everything that is served, if it is known without waiting. */
+  readonly known: Registry | undefined;
+  /** Everything that is served. Throws `unavailable`. */
+  registry(): Promise<Registry>;
+  /** Servlets that are no longer served, but may still have state. */
+  former(): Promise<readonly StateOwner[]>;
+  /** Registers a waiting task, by its id and its servlet's hash, until it expires (Unix ms). */
+  noteWaiting(task: string, hash: string, until: number): Promise<void>;
+}
+
+/**
+ * One capability of the server that can be left out, such as tasks or the console. The bundle step puts into the Worker's
+ * script what its servlets, profiles and bindings need.
+ */
+export interface Feature {
+  readonly name: string;
+  /** Features that must be there, too. */
+  readonly needs?: readonly Feature[];
+  /**
+   * Begins it once in each isolate, after the features that it needs. The authenticator and what is served are known only when
+   * all features have begun. Throws for a configuration that is not valid.
+   */
+  start(kernel: Kernel): Started;
+}
+
+/** What a feature adds to the server. */
+export interface Started {
+  /** What other features may use, by its name in {@link Kernel}. */
+  parts?: Partial<Kernel>;
+  /** Classes of Durable Objects, under the names that wrangler.toml has. */
+  objects?: Readonly<Record<string, ObjectClass>>;
+  /** Adds routes. Those of the kernel come afterwards. */
+  routes?(app: HonoBase): void;
+  /** Answers a request to one of these paths that has failed, instead of the kernel. */
+  refusal?: { paths: RegExp; answer(fault: Fault, challenge: string | undefined): Response };
+  /** What servlets get of it. */
+  deployment?: Partial<Deployment>;
+  /** Tools of the server itself, by the servlet that has them. */
+  tools?: Partial<Record<"server" | "operator", Readonly<Record<string, OwnTool>>>>;
+  /** How callers prove who they are, besides API keys. */
+  signIn?: SignInParts;
+}
+
+/**
+ * The module that `npm run bundle` writes, with all servlets, and the features of the server that they need: {@link createWorker}
+ * serves it.
+ */
+export interface Bundle extends BundledServlets {
+  readonly features: readonly Feature[];
+}
+
+/**
+ * What serves servlets by itself, with the parts that features have added. It is made once in each isolate, and shared by its
+ * requests and its Durable Objects. Throws for a configuration that is not valid.
+ */
+export class Kernel {
+  readonly env: Env;
+  readonly bundle: Bundle;
+  readonly settings: Settings;
+  /** Absent without the binding KEY_RING. */
+  readonly sealer: Sealer | undefined;
+  readonly site: Site;
+  readonly keyRecords: ReturnType<typeof keyRecordsOf>;
+  readonly countStored: ReturnType<typeof storageQuota>;
+  readonly rateLimiter: RateLimiter;
+  /** The scopes of API keys, by name. */
+  readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
+  /** How the server introduces itself at `/mcp`, and at the endpoint of each profile. */
+  readonly introduction: Introduction;
+  readonly introductions: ReadonlyMap<string, Introduction>;
+  readonly started: readonly Started[];
+  readonly authenticator: Authenticator;
+  readonly refusals: RefusedRequests;
+  readonly states: OperatedStates;
+  readonly deployment: Deployment;
+
+  // What features add for each other: absent without the feature, or where its binding is missing.
+
+  /** The tasks of a principal and its quota. */
+  readonly tasks?: NonNullable<ReturnType<typeof tasksOf>>;
+  /** Which tasks may begin. */
+  readonly starts?: Starts;
+  /** Seals calls that wait for their client. */
+  readonly vault?: StateVault;
+  readonly sessions?: Sessions;
+  readonly hubs?: DurableObjectNamespace<Hub>;
+  /** Who may answer on pages. */
+  readonly people?: People;
+  /** Answers as a page for a person. */
+  readonly paged?: Paged;
+  /** What is stored for people. */
+  readonly persons?: PersonObjects;
+  /** Where callers have accounts, by name. */
+  readonly providers: ReadonlyMap<string, Provider> = new Map();
+  /** The object with the counters. */
+  readonly usage?: NonNullable<ReturnType<typeof usageOf>>;
+  readonly counting?: NonNullable<ReturnType<typeof countingIn>>;
+  readonly installer?: Installer;
+  /** Where installed servlets keep their state. */
+  readonly facets?: Facets;
+  /** Servlets besides those of the bundle. */
+  readonly others?: OtherServlets;
+  /** Notes what operators do. */
+  readonly acted: ReturnType<typeof actsIn> = async () => {};
+
+  readonly #bundled: Registry;
+  readonly #digests = new Map<string, ListDigests>();
+
+  constructor(bundle: Bundle, env: Env) {
+    const { version, profiles = {}, features } = bundle;
+    const settings = readSettings({
+      ...(version !== undefined && { SERVER_VERSION: version }),
+      ...env,
+    });
+    configureLimits(settings.LIMITS ?? {});
+    this.env = env;
+    this.bundle = bundle;
+    this.settings = settings;
+    this.sealer = sealerOf(settings, env);
+    this.site = siteOf(settings);
+    this.keyRecords = keyRecordsOf(env);
+    this.countStored = storageQuota(env);
+    this.rateLimiter = new RateLimiter(env, this.countStored);
+    this.keyScopes = new Map(apiKeysOf(settings).map(({ name, scopes }) => [name, scopes]));
+    const endpoints = endpointsOf(profiles);
+    this.introduction = introductionOf(settings);
+    this.introductions = new Map(
+      endpoints.map((name) => [name, introductionOf(settings, profiles[name])]),
+    );
+
+    const all = inOrder(features);
+    refuseAbsent(settings, new Set(all.map(({ name }) => name)));
+    this.started = all.map((feature) => {
+      const started = feature.start(this);
+      Object.assign(this, started.parts);
+      return started;
+    });
+    this.refusals = new RefusedRequests(this.counting?.refused);
+    const there = { servlets: bundle.servlets.map(({ name }) => name), profiles: endpoints };
+    this.authenticator = createAuthenticator(settings, env, {
+      isScope: (scope, profile) =>
+        (scope === OPERATOR_SCOPE && profile === undefined) ||
+        isScope(scope, settings.SCOPES, { ...there, ...(profile && { profiles: [profile] }) }),
+      profiles: new Map(endpoints.map((name) => [name, profiles[name]!.title ?? name])),
+      grantsProfile: (scopes, profile) => grantsProfile(scopes, settings.SCOPES ?? {}, profile),
+      ...Object.assign({}, ...this.started.map(({ signIn }) => signIn)),
+    });
+    this.deployment = Object.assign(
+      {
+        ...deploymentOf(settings, env),
+        count: this.counting?.count,
+        own: this.#ownServlets(),
+        profiles,
+      },
+      ...this.started.map(({ deployment }) => deployment),
+    );
+    this.#bundled = this.registryWith([]);
+    this.states = operatedStates(env, () => this.stateOwners(), this.persons);
+  }
+
+  /** Everything that is served, if it is known without waiting. */
+  get known(): Registry | undefined {
+    return this.others === undefined ? this.#bundled : this.others.known;
+  }
+
+  /** Everything that is served. Throws `unavailable` until the installed servlets were first read. */
+  async registry(): Promise<Registry> {
+    return this.others === undefined ? this.#bundled : this.others.registry();
+  }
+
+  /** The registry of the bundle, of the server's own servlets and of these. */
+  registryWith(installed: readonly PreparedServlet[]): Registry {
+    const { own = new Map() } = this.deployment;
+    const names = new Set(this.bundle.servlets.map(({ name }) => name));
+    const others = installed.filter(({ name }) => !names.has(name));
+    // The first of two entries with one name is the one that is served.
+    const servlets = [...own.keys(), ...this.bundle.servlets, ...others];
+    return new Registry({ servlets }, this.deployment);
+  }
+
+  /** All servlets with the scope of their state: first those that keep state, then former ones that did, then all. */
+  async stateOwners(): Promise<StateOwner[]> {
+    const { servlets } = (await this.registry()).whole;
+    const former = (await this.others?.former()) ?? [];
+    const all = servlets.map((one) => ({ ...refOf(one), state: one.manifest.state }));
+    const keeping = all.filter(({ state = "call" }) => state !== "call");
+    return [...keeping, ...former, ...all];
+  }
+
+  /** Registers a waiting task, so that installs can replay it: see {@link OtherServlets}. */
+  async noteWaiting(task: string, hash: string, until: number): Promise<void> {
+    await this.others?.noteWaiting(task, hash, until);
+  }
+
+  /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
+  listDigests(profile = ""): ListDigests {
+    const { profiles = {} } = this.bundle;
+    return this.#digests.getOrInsertComputed(profile, () =>
+      listDigests(this.bundle, profileOf(profiles, profile)),
+    );
+  }
+
+  /** The parts of a kernel that can keep secrets, for Durable Objects. Throws where it cannot. */
+  get sealing(): this & { sealer: Sealer } {
+    if (this.sealer !== undefined) return this as this & { sealer: Sealer };
+    throw new Error(
+      "The binding KEY_RING is missing. Add the Durable Object KEY_RING to wrangler.toml.",
+    );
+  }
+
+  /** The servlets that are part of the server, with the tools that its features have. */
+  #ownServlets(): Deployment["own"] {
+    const toolsOf = (servlet: "server" | "operator") =>
+      Object.assign({}, ...this.started.map(({ tools }) => tools?.[servlet])) as object;
+    const { skills } = this.bundle;
+    const [server, operator] = [toolsOf("server"), toolsOf("operator")];
+    const has = (tools: object) => Object.keys(tools).length > 0;
+    return new Map([
+      ...(has(server) || skills ? [ownServlet(SERVER_SERVLET, { ...server }, skills)] : []),
+      ...(has(operator) ? [ownServlet(OPERATOR_SERVLET, { ...operator })] : []),
+    ]);
+  }
+}
+
+/** A profile's own texts, else the server's; but for the instructions, which may speak of what a profile lacks. */
+function introductionOf(settings: Settings, profile?: Profile): Introduction {
+  const optional = {
+    title: profile?.title ?? settings.SERVER_TITLE,
+    description: profile?.description ?? settings.SERVER_DESCRIPTION,
+    websiteUrl: settings.SERVER_WEBSITE,
+    icons: settings.SERVER_ICONS ?? (settings.SERVER_ICON && [{ src: settings.SERVER_ICON }]),
+  };
+  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
+  const { SERVER_NAME: name, SERVER_VERSION: version, SERVER_INSTRUCTIONS: whole } = settings;
+  const instructions = profile === undefined ? whole : profile.instructions;
+  return {
+    info: { name, version, ...Object.fromEntries(given) },
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+/** These features and those that they need, each once and after what it needs. */
+function inOrder(features: readonly Feature[]): readonly Feature[] {
+  const all = new Set<Feature>();
+  const add = (feature: Feature): void => {
+    if (all.has(feature)) return;
+    for (const needed of feature.needs ?? []) add(needed);
+    all.add(feature);
+  };
+  for (const feature of features) add(feature);
+  return [...all];
+}

@@ -1,0 +1,56 @@
+import type { Context } from "hono";
+import { callerKey } from "./core/callers.ts";
+import { Fault } from "./core/errors.ts";
+import type { Principal } from "./core/model.ts";
+import { hubNameOf } from "./calls/changes.ts";
+import type { Kernel } from "./kernel.ts";
+import { mcpEndpoint } from "./mcp/endpoint.ts";
+
+/** A handler of MCP requests for the whole server or a profile, whose callers `identify` knows. */
+export function mcpHandler(
+  kernel: Kernel,
+  identify: (raw: Request) => Principal | Promise<Principal>,
+  profile?: string,
+) {
+  const { env, hubs, vault, tasks, people, sessions, authenticator, rateLimiter, refusals } =
+    kernel;
+  const introduction =
+    profile === undefined ? kernel.introduction : kernel.introductions.get(profile)!;
+  return async ({ req: { raw } }: Context): Promise<Response> => {
+    const identified = identify(raw);
+    const principal = identified instanceof Promise ? await identified : identified;
+    const registry = (kernel.known ?? (await kernel.registry())).for({ principal });
+    const noted = (fault: Fault) => refusals.add(fault, principal.name);
+    const admission = entered(noted, () => rateLimiter.enterUnwatched(callerKey(principal), raw));
+    const { quota } = admission;
+    return admission.until(
+      mcpEndpoint(raw, {
+        ...quota,
+        admission,
+        challenge(fault) {
+          noted(fault);
+          return authenticator.challenge(raw, fault);
+        },
+        introduction,
+        registry,
+        principal,
+        identify: async () => identify(raw),
+        hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
+        vault,
+        tasks: tasks?.(principal, quota.countStored),
+        pages: people?.pagesFor(principal, raw),
+        sessions,
+      }),
+    );
+  };
+}
+
+/** Returns the result of `enter`. A fault that it throws is recorded first. */
+function entered<T>(record: (fault: Fault) => void, enter: () => T): T {
+  try {
+    return enter();
+  } catch (error) {
+    record(Fault.from(error));
+    throw error;
+  }
+}

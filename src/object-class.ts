@@ -1,0 +1,22 @@
+import type { DurableObject } from "cloudflare:workers";
+import type { Env } from "./bindings.ts";
+
+/** A class of Durable Objects, as the platform makes its objects. */
+export type ObjectClass = new (state: DurableObjectState, env: Env) => DurableObject<unknown>;
+
+/** The class as the platform makes its objects, which are given what `given` returns. */
+export function madeWith<Given>(
+  given: () => Given,
+  Class: new (state: DurableObjectState, env: Env, given: Given) => object,
+): ObjectClass {
+  const Base = Class as new (
+    state: DurableObjectState,
+    env: Env,
+    given: Given,
+  ) => DurableObject<unknown>;
+  return class extends Base {
+    constructor(state: DurableObjectState, env: Env) {
+      super(state, env, given());
+    }
+  };
+}
