@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { cors } from "hono/cors";
 import { HonoBase } from "hono/hono-base";
 import { RegExpRouter } from "hono/router/reg-exp-router";
+import { HOW_TO_CLOSE } from "./auth/authenticator.ts";
 import { endpointPath, metadataPaths } from "./auth/metadata.ts";
 import {
   atOwnOrigin,
@@ -18,16 +19,13 @@ import { limits } from "./core/limits.ts";
 import { storageRoom } from "./core/storage-room.ts";
 import { parseJson, printable } from "./core/text.ts";
 import { readJson, refuseLateBodies } from "./http/body.ts";
-import type { Kernel } from "./kernel.ts";
+import type { Kernel, Started } from "./kernel.ts";
 import { findingPaths, findingResponse } from "./mcp/card.ts";
 import { mcpHandler } from "./mcp-handler.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { refusalResponse, replyResponse } from "./mcp/wire/reply.ts";
 import { errorResponse } from "./otc/reply.ts";
 import { LATEST } from "./otc/request.ts";
-import { failurePage, isBrowsing } from "./pages/errors.ts";
-import { HOW_TO_CLOSE } from "./pages/page.ts";
-import { pathOf } from "./pages/view.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { demandAudience } from "./settings/env.ts";
 
@@ -107,7 +105,8 @@ export function createApp(kernel: Kernel) {
   app.notFound(async (c) => {
     const message = `Not found. The MCP endpoint of this server is ${new URL("/mcp", c.req.url).href}.`;
     const { raw } = c.req;
-    if (isBrowsing(raw)) return failed(raw, 404, `There is no page at ${c.req.path}.`);
+    const page = pageOf(raw, { status: 404, message: `There is no page at ${c.req.path}.` });
+    if (page !== undefined) return page;
     const plain = c.json({ error: message }, 404);
     if (raw.method !== "POST") return plain;
     const answer = async () => {
@@ -128,10 +127,9 @@ export function createApp(kernel: Kernel) {
     const fault = report(error);
     kernel.refusals.add(fault);
     const response = refused(c, fault);
-    if (!isBrowsing(c.req.raw) || response.status < 400) return response;
-    const { headers } = response;
-    headers.delete("content-length");
-    return failed(c.req.raw, response.status, fault.message, headers);
+    const { status, headers } = response;
+    if (status < 400) return response;
+    return pageOf(c.req.raw, { status, message: fault.message, headers }) ?? response;
   });
 
   /** A failure as API clients get it. */
@@ -142,8 +140,9 @@ export function createApp(kernel: Kernel) {
     return own ? own.answer(fault, challenge) : refusalResponse(fault, { challenge });
   }
 
-  const failed = (raw: Request, status: number, message: string, headers = new Headers()) =>
-    failurePage(kernel.site, { status, message, path: pathOf(raw) }, headers);
+  /** A failure as a page, for a browser; undefined for other clients, and where the server has no pages. */
+  const pageOf: NonNullable<Started["failurePage"]> = (raw, failure) =>
+    started.find(({ failurePage }) => failurePage)?.failurePage?.(raw, failure);
 
   return app;
 }

@@ -6,17 +6,17 @@ import { storageQuota } from "./auth/quotas.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
 import type { Starts } from "./calls/starts.ts";
-import type { StateVault } from "./calls/state-vault.ts";
 import type { tasksOf } from "./calls/tasks.ts";
 import { configureLimits } from "./core/limits.ts";
 import type { Fault } from "./core/errors.ts";
 import { OPERATOR_SCOPE } from "./core/model.ts";
-import { siteOf, type Site } from "./http/document.ts";
+import { siteOf, type Site } from "./http/site.ts";
 import type { Installer } from "./installs/installer.ts";
 import type { Hub } from "./mcp/hub.ts";
 import { listDigests, type ListDigests } from "./mcp/legacy/list-digests.ts";
 import type { Sessions } from "./mcp/legacy/sessions.ts";
-import type { Introduction } from "./mcp/wire/exchange.ts";
+import type { Carried, Introduction, Methods, SessionRequests } from "./mcp/method.ts";
+import { methodsWith } from "./mcp/methods.ts";
 import type { countingIn } from "./observe/counting.ts";
 import { RefusedRequests } from "./observe/refusals.ts";
 import type { actsIn, usageOf } from "./observe/usage.ts";
@@ -75,6 +75,16 @@ export interface Started {
   objects?: Readonly<Record<string, ObjectClass>>;
   /** Adds routes. Those of the kernel come afterwards. */
   routes?(app: HonoBase): void;
+  /**
+   * A failed request as a page, with these headers; undefined where its client is no browser. The first feature that has this
+   * answers.
+   */
+  failurePage?(
+    raw: Request,
+    failure: { status: number; message: string; headers?: Headers },
+  ): Promise<Response> | undefined;
+  /** Methods of MCP, or further handlers of some that the kernel has. */
+  methods?: Methods;
   /** Answers a request to one of these paths that has failed, instead of the kernel. */
   refusal?: { paths: RegExp; answer(fault: Fault, challenge: string | undefined): Response };
   /** What servlets get of it. */
@@ -113,6 +123,8 @@ export class Kernel {
   readonly introduction: Introduction;
   readonly introductions: ReadonlyMap<string, Introduction>;
   readonly started: readonly Started[];
+  /** The methods of MCP that this server knows. */
+  readonly methods: Methods;
   readonly authenticator: Authenticator;
   readonly refusals: RefusedRequests;
   readonly states: OperatedStates;
@@ -124,9 +136,10 @@ export class Kernel {
   readonly tasks?: NonNullable<ReturnType<typeof tasksOf>>;
   /** Which tasks may begin. */
   readonly starts?: Starts;
-  /** Seals calls that wait for their client. */
-  readonly vault?: StateVault;
+  /** Calls that wait for their client, which carries their state. */
+  readonly carried?: Carried;
   readonly sessions?: Sessions;
+  readonly sessionRequests?: SessionRequests;
   readonly hubs?: DurableObjectNamespace<Hub>;
   /** Who may answer on pages. */
   readonly people?: People;
@@ -179,6 +192,7 @@ export class Kernel {
       Object.assign(this, started.parts);
       return started;
     });
+    this.methods = methodsWith(this.started.map(({ methods = {} }) => methods));
     this.refusals = new RefusedRequests(this.counting?.refused);
     const there = { servlets: bundle.servlets.map(({ name }) => name), profiles: endpoints };
     this.authenticator = createAuthenticator(settings, env, {

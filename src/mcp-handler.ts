@@ -12,8 +12,8 @@ export function mcpHandler(
   identify: (raw: Request) => Principal | Promise<Principal>,
   profile?: string,
 ) {
-  const { env, hubs, vault, tasks, people, sessions, authenticator, rateLimiter, refusals } =
-    kernel;
+  const { env, hubs, carried, tasks, people, methods, sessionRequests: sessions } = kernel;
+  const { authenticator, rateLimiter, refusals } = kernel;
   const introduction =
     profile === undefined ? kernel.introduction : kernel.introductions.get(profile)!;
   return async ({ req: { raw } }: Context): Promise<Response> => {
@@ -32,11 +32,12 @@ export function mcpHandler(
           return authenticator.challenge(raw, fault);
         },
         introduction,
+        methods,
         registry,
         principal,
         identify: async () => identify(raw),
         hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
-        vault,
+        carried,
         tasks: tasks?.(principal, quota.countStored),
         pages: people?.pagesFor(principal, raw),
         sessions,

@@ -10,6 +10,10 @@ import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts"
 import { anonymousAt, bearerIn, type Known } from "./principal.ts";
 import type { Verified, Verify } from "./resource-server.ts";
 
+/** Advice about a server that anybody may call. */
+export const HOW_TO_CLOSE =
+  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
+
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Authenticator {
   /** True if no authentication is configured. */

@@ -25,7 +25,7 @@ import {
   storeWith,
 } from "./client-documents.ts";
 import { consentPage, refusalPage } from "./consent-page.ts";
-import type { Site } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { audienceOf, unifyResource } from "./metadata.ts";

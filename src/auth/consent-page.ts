@@ -4,7 +4,8 @@ import { html } from "hono/html";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { isAppLink, receiverOf } from "./redirects.ts";
-import { documentOf, shown, policySourceOf, type Markup, type Site } from "../http/document.ts";
+import { documentOf, shown, policySourceOf, type Markup } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 
 interface ConsentRequest {
   site: Site;

@@ -1,6 +1,7 @@
 import { StateVault } from "../calls/state-vault.ts";
 import { States } from "../calls/states.ts";
 import type { Feature } from "../kernel.ts";
+import { carriedBy } from "../mcp/modern/input-required.ts";
 import { madeWith } from "../object-class.ts";
 
 /** Calls of clients of 2026-07-28 that wait for an answer, whose state the client carries. */
@@ -9,7 +10,9 @@ export const carriedFeature: Feature = {
   start(kernel) {
     const { env, sealer } = kernel;
     return {
-      parts: { ...(sealer && env.STATES && { vault: new StateVault(sealer, env.STATES) }) },
+      parts: {
+        ...(sealer && env.STATES && { carried: carriedBy(new StateVault(sealer, env.STATES)) }),
+      },
       objects: { States: madeWith(() => kernel.sealing, States) },
     };
   },

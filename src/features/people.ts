@@ -12,6 +12,7 @@ import {
   secretEndpoint,
   signInEndpoint,
 } from "../pages/asked-endpoint.ts";
+import { failurePage } from "../pages/errors.ts";
 import type { Paged } from "../pages/frame.ts";
 import { CALLBACK_PATH } from "../pages/issuer-sign-in.ts";
 import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "../pages/paths.ts";
@@ -47,6 +48,7 @@ export const peopleFeature: Feature = {
       },
       deployment: { secrets: persons, accounts: persons },
       objects: { Profile: madeWith(() => kernel.sealing, PersonObject) },
+      failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
       routes(app) {
         if (paged === undefined) return;
         const methods = ["GET", "POST"];

@@ -1,9 +1,25 @@
 import type { Feature } from "../kernel.ts";
 import { Hub } from "../mcp/hub.ts";
 import { Session } from "../mcp/legacy/session.ts";
+import * as inSession from "../mcp/legacy/session-methods.ts";
+import { sessionRequests } from "../mcp/legacy/session-requests.ts";
 import { Sessions } from "../mcp/legacy/sessions.ts";
+import type { Methods } from "../mcp/method.ts";
+import { listen } from "../mcp/modern/listen.ts";
 import { madeWith } from "../object-class.ts";
 import { tasksFeature } from "./tasks.ts";
+
+const sessionMethods: Methods = {
+  "subscriptions/listen": { stream: listen },
+  "tasks/cancel": { session: inSession.cancelTask },
+  "tasks/get": { session: inSession.getTask },
+  "tasks/list": { session: inSession.listTasks },
+  "tasks/result": { session: inSession.awaitTask },
+  initialize: { session: inSession.initializeAgain },
+  "logging/setLevel": { session: inSession.setLevel, sessionFirst: true },
+  "resources/subscribe": { session: inSession.subscribe },
+  "resources/unsubscribe": { session: inSession.unsubscribe },
+};
 
 /** Sessions of clients up to 2025-11-25, and streams of changes. */
 export const sessionsFeature: Feature = {
@@ -13,10 +29,12 @@ export const sessionsFeature: Feature = {
     const { env, sealer } = kernel;
     const { SESSIONS: objects, HUBS: hubs } = env;
     const listDigests = (profile?: string) => kernel.listDigests(profile);
+    const directory = sealer && objects && new Sessions(objects, { sealer, env, listDigests });
     return {
+      methods: sessionMethods,
       parts: {
         ...(hubs && { hubs }),
-        ...(sealer && objects && { sessions: new Sessions(objects, { sealer, env, listDigests }) }),
+        ...(directory && { sessions: directory, sessionRequests: sessionRequests(directory) }),
       },
       objects: {
         Hub: madeWith(() => kernel, Hub),

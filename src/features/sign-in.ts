@@ -10,7 +10,7 @@ import { anonymousAt } from "../auth/principal.ts";
 import { callerKey } from "../core/callers.ts";
 import type { Env } from "../bindings.ts";
 import type { Feature } from "../kernel.ts";
-import { siteOf } from "../http/document.ts";
+import { siteOf } from "../http/site.ts";
 import type { Settings } from "../settings/env.ts";
 
 /** The server's own sign-in, for the owner with a passphrase. */

@@ -3,7 +3,15 @@ import { Starts } from "../calls/starts.ts";
 import { Task } from "../calls/task.ts";
 import { tasksOf } from "../calls/tasks.ts";
 import type { Feature } from "../kernel.ts";
+import type { Methods } from "../mcp/method.ts";
+import { cancelTask, getTask, updateTask } from "../mcp/modern/tasks.ts";
 import { madeWith } from "../object-class.ts";
+
+const taskMethods: Methods = {
+  "tasks/get": { modern: getTask, namedBy: "taskId" },
+  "tasks/update": { modern: updateTask, namedBy: "taskId" },
+  "tasks/cancel": { modern: cancelTask, namedBy: "taskId" },
+};
 
 /** Calls that outlive their request: tasks, and calls that go on by a link. */
 export const tasksFeature: Feature = {
@@ -12,6 +20,7 @@ export const tasksFeature: Feature = {
     const { env, settings } = kernel;
     const all = tasksOf(env);
     return {
+      methods: taskMethods,
       parts: { ...(all && { tasks: all }), starts: new Starts() },
       objects: { Task: madeWith(() => kernel.sealing, Task) },
       ...(all &&

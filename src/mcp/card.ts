@@ -8,7 +8,7 @@ import { hexDigest } from "../core/digest.ts";
 import type { Json } from "../core/model.ts";
 import { percentDecoded, shortened } from "../core/text.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
-import type { Introduction } from "./wire/exchange.ts";
+import type { Introduction } from "./method.ts";
 
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";

@@ -3,14 +3,13 @@ import { Fault, report } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { parseJson } from "../core/text.ts";
-import { handleLegacy, handleSession, sessionOf } from "./legacy/handle.ts";
+import { handleLegacy } from "./legacy/handle.ts";
 import { runsHere } from "../servlets/connect.ts";
 import type { Incoming } from "./method.ts";
 import { find } from "./methods.ts";
 import { handleModern } from "./modern/handle.ts";
 import { classify, isModern } from "./wire/classify.ts";
-import type { Exchange } from "./wire/exchange.ts";
-import type { Registry } from "../servlets/registry.ts";
+import type { Exchange } from "./method.ts";
 import { idOf, readable } from "./wire/message.ts";
 import { acceptsIn, refusalResponse } from "./wire/reply.ts";
 
@@ -60,7 +59,7 @@ export async function mcpEndpoint(
     };
     if (method !== "POST") {
       classify(undefined, header);
-      return await handleSession(method, exchange);
+      return await exchange.sessions!.handle(method, exchange);
     }
     // Its text is repeated in errors and results.
     body = await readJson(request, { parse: parseJson, counter: admission });
@@ -72,7 +71,7 @@ export async function mcpEndpoint(
       if (!isQuick(message)) leaving();
       return await handleModern(message, version, exchange);
     }
-    const session = await sessionOf(exchange, body);
+    const session = await exchange.sessions?.named(exchange, body);
     const { ticket } = session ?? {};
     if (ticket !== undefined) exchange.registry = exchange.registry.inSession(ticket.object);
     const messages = [body].flat();
@@ -116,23 +115,21 @@ const isQuick = (message: Incoming): boolean =>
  * Reads and counts a message, and looks up its target; not a promise if nothing is counted and the target is known. Throws
  * `too_many`, `insufficient_scope`.
  */
-function receive(
-  body: unknown,
-  { registry, admit }: McpDependencies,
-): Incoming | Promise<Incoming> {
+function receive(body: unknown, dependencies: McpDependencies): Incoming | Promise<Incoming> {
   const message = readable(body);
-  if (admit) return count(message, registry, admit);
-  return message.kind === "request" ? find(message, registry) : message;
+  const { admit } = dependencies;
+  if (admit) return count(message, dependencies, admit);
+  return message.kind === "request" ? find(message, dependencies) : message;
 }
 
 async function count(
   message: ReturnType<typeof readable>,
-  registry: Registry,
+  dependencies: McpDependencies,
   admit: NonNullable<CallerQuota["admit"]>,
 ): Promise<Incoming> {
   if (message.kind !== "response") await admit();
   if (message.kind !== "request") return message;
-  const found = await find(message, registry);
+  const found = await find(message, dependencies);
   // Only known tools are counted: each name has its own counter, and callers could invent names.
   if (found.entry && "tool" in found.entry) await admit(found.entry.tool?.tool.name);
   return found;

@@ -1,11 +1,17 @@
-import type { SessionCall, SessionParts } from "./legacy/session-store.ts";
-import type { Fault } from "../core/errors.ts";
+import type { Waiting } from "../calls/engine.ts";
+import type { Tasks } from "../calls/tasks.ts";
 import type { CallRef } from "../calls/call-ref.ts";
-import type { ClientDescription } from "../core/call-context.ts";
-import type { Json, Lists } from "../core/model.ts";
+import type { Answers } from "../core/asks.ts";
+import type { CallContext, ClientDescription } from "../core/call-context.ts";
+import type { Fault } from "../core/errors.ts";
+import type { CallerQuota, Json, Lists, Principal } from "../core/model.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
-import type { Exchange } from "./wire/exchange.ts";
+import type { Hub } from "./hub.ts";
+import type { NamedSession } from "./legacy/session-object.ts";
+import type { SessionCall, SessionParts } from "./legacy/session-store.ts";
+import type { Resumption } from "../calls/resumption.ts";
 import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
+import type { Accepts } from "./wire/reply.ts";
 
 /**
  * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
@@ -71,6 +77,13 @@ type Handler = "ref" | "list" | "look" | "modern" | "stream" | "stateless" | "se
 /** A method with at least one handler. */
 export type MethodRow = { [K in Handler]: Method & Required<Pick<Method, K>> }[Handler];
 
+/** The rows of the methods that a server knows. */
+export type Methods = Readonly<Partial<Record<MethodName, MethodRow>>>;
+
+/** The row of a method; an empty one for an unknown name. */
+export const rowIn = (methods: Methods, name: string): Method =>
+  Object.hasOwn(methods, name) ? methods[name as MethodName]! : {};
+
 /** True for methods whose servlet may ask its client for input. */
 export const canAsk = ({ ref, namedBy }: Method): boolean =>
   ref !== undefined && namedBy !== undefined;
@@ -82,4 +95,90 @@ export type Incoming = Exclude<Message, RpcRequest> | UnreadableMessage | FoundR
 export interface FoundRequest extends RpcRequest {
   row: Method;
   entry?: Entry | Fault;
+}
+
+/** How the server introduces itself. */
+export interface Introduction {
+  /** https://modelcontextprotocol.io/specification/2026-07-28/schema#implementation */
+  info: Json;
+  instructions?: string;
+}
+
+/** One POST, with the dependencies for answering it. */
+export interface Exchange extends Pick<CallerQuota, "countStored"> {
+  /** The methods that this server knows. */
+  methods: Methods;
+  introduction: Introduction;
+  registry: Registry;
+  principal: Principal;
+  /** Identifies the caller again. Throws where its credentials are no longer valid. */
+  identify?(): Promise<Principal>;
+  headers: Headers;
+  /** The value of the `MCP-Protocol-Version` header. */
+  versionHeader: string | undefined;
+  accepts: Accepts;
+  /** The principal's hub; absent if clients cannot subscribe. */
+  hub?: (() => DurableObjectStub<Hub>) | undefined;
+  /** Absent if no call can wait for its client. */
+  carried?: Carried | undefined;
+  /** The principal's tasks; absent if calls cannot become tasks. */
+  tasks?: Tasks | undefined;
+  /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
+  pages?: string | undefined;
+  /** Absent if the server has no sessions. */
+  sessions?: SessionRequests | undefined;
+  /** Aborts when the client disconnects before the response. Must be called when a servlet's call begins to wait. */
+  leaving(): AbortSignal;
+}
+
+/** A POST of a client of the revisions up to 2025-11-25. */
+export interface LegacyPost {
+  body: unknown;
+  incoming: readonly Incoming[];
+  /** The session that the request names. */
+  session: NamedSession | undefined;
+}
+
+/** Requests that belong to sessions. They throw `no_session`. */
+export interface SessionRequests {
+  /** The session that a request names; undefined if it names none, or if the body begins a new session. */
+  named(exchange: Exchange, body?: unknown): Promise<NamedSession | undefined>;
+  /** Makes a session. */
+  begin(request: RpcRequest, exchange: Exchange): Promise<Response>;
+  /** Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the object. */
+  post(post: LegacyPost & { session: NamedSession }, exchange: Exchange): Promise<Response>;
+  /** GET opens a stream of a session, DELETE ends it. */
+  handle(method: string, exchange: Exchange): Promise<Response>;
+}
+
+/** What a run goes on from. */
+export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
+  /** How often the client was asked. */
+  rounds: number;
+  /** Absent if the request has no state. */
+  resumption?: Resumption;
+  /** True if the call has become a task. */
+  isTask?: boolean;
+  /** The `traceparent` of the request that asked, if it was recorded. */
+  link?: string;
+  /** Absent if the call begins now. */
+  pinned?: Json;
+}
+
+/** Calls of clients of 2026-07-28 that wait for an answer, and whose state the client carries. */
+export interface Carried {
+  /** Goes on from the `requestState` of a request with these answers. Throws `invalid_params`. */
+  resume(
+    request: FoundRequest & { sealed: string; responses: Answers },
+    exchange: Exchange,
+    run: (runInput: RunInput) => Promise<Json>,
+  ): Promise<Json>;
+  /** The result that asks the client for input. Throws `missing_capability`, `servlet_failed`. */
+  ask(waiting: Waiting<"input">, of: AskedCall, exchange: Exchange): Promise<Json>;
+}
+
+/** A call that waits for its client. */
+export interface AskedCall extends Pick<RunInput, "pinned" | "rounds"> {
+  request: FoundRequest;
+  call: Pick<CallContext, "client" | "trace">;
 }

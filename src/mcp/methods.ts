@@ -1,21 +1,17 @@
 import { completionIn, promptIn, resourceIn, toolIn } from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
-import type { Entry, Registry } from "../servlets/registry.ts";
-import type { FoundRequest, Method, MethodName, MethodRow } from "./method.ts";
+import type { Entry } from "../servlets/registry.ts";
+import { rowIn, type Exchange, type FoundRequest, type Method, type Methods } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
-import * as inSession from "./legacy/session-methods.ts";
-import { listen } from "./modern/listen.ts";
-import { cancelTask, getTask, updateTask } from "./modern/tasks.ts";
 import type { RpcRequest } from "./wire/message.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { Json } from "../core/model.ts";
 import { capabilities } from "./wire/capabilities.ts";
 import { getSkill, listSkills, readDirectory, withSkillsNamed } from "./wire/skills.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
-import type { Exchange } from "./wire/exchange.ts";
 
-/** Every method of every revision. https://modelcontextprotocol.io/specification/2026-07-28/server */
-const methods: Readonly<Record<MethodName, MethodRow>> = {
+/** The methods of every server. https://modelcontextprotocol.io/specification/2026-07-28/server */
+const own: Methods = {
   "tools/list": { list: "tools", cache: "as lists" },
   "tools/call": { ref: toolIn, namedBy: "name" },
   "resources/list": { list: "resources", cache: "as lists" },
@@ -29,24 +25,19 @@ const methods: Readonly<Record<MethodName, MethodRow>> = {
   "resources/directory/read": { look: readDirectory },
 
   "server/discover": { modern: discover, cache: "as lists" },
-  "subscriptions/listen": { stream: listen },
-  "tasks/get": { modern: getTask, session: inSession.getTask, namedBy: "taskId" },
-  "tasks/update": { modern: updateTask, namedBy: "taskId" },
-  "tasks/cancel": { modern: cancelTask, session: inSession.cancelTask, namedBy: "taskId" },
 
-  initialize: { stateless: initialize, session: inSession.initializeAgain },
+  initialize: { stateless: initialize },
   ping: { stateless: ping, session: ping },
-  "logging/setLevel": { stateless: setLevel, session: inSession.setLevel, sessionFirst: true },
-  "resources/subscribe": { session: inSession.subscribe },
-  "resources/unsubscribe": { session: inSession.unsubscribe },
-  "tasks/list": { session: inSession.listTasks },
-  "tasks/result": { session: inSession.awaitTask },
+  "logging/setLevel": { stateless: setLevel },
 };
 
-/** The row of a method; an empty one for an unknown name. */
-export const rowOf = (method: string): Method => (isMethod(method) ? methods[method] : {});
-
-const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
+/** The methods of every server, with those of features. */
+export function methodsWith(added: readonly Methods[]): Methods {
+  const all: Record<string, Method> = { ...own };
+  for (const [name, row] of added.flatMap((one) => Object.entries(one)))
+    all[name] = { ...all[name], ...row };
+  return all;
+}
 
 /**
  * Looks up what a request names; at once where that is known. Throws `insufficient_scope`; any other fault takes the place of
@@ -54,9 +45,9 @@ const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, na
  */
 export function find(
   request: RpcRequest,
-  registry: Registry,
+  { registry, methods: known }: Pick<Exchange, "registry" | "methods">,
 ): FoundRequest | Promise<FoundRequest> {
-  const row = rowOf(request.method);
+  const row = rowIn(known, request.method);
   if (row.ref === undefined) return { ...request, row };
   const found = (entry: Entry): FoundRequest => ({ ...request, row, entry });
   const failed = (error: unknown): FoundRequest => {

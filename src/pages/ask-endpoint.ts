@@ -1,3 +1,4 @@
+import { pathOf } from "./errors.ts";
 import type { Ask } from "../core/asks.ts";
 import { ownPathIn } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
@@ -12,15 +13,7 @@ import { checkOf } from "../servlets/checks.ts";
 import { questionPage, schemaIn, wordsPage, type Complaint } from "./ask-page.ts";
 import { contentOf, fieldsOf, typedIn, type Field, type Typed } from "../schema/fields.ts";
 import type { People, Person } from "./people.ts";
-import {
-  notForYou,
-  pageFor,
-  pathOf,
-  seeOther,
-  type PersonPage,
-  type View,
-  type Visit,
-} from "./view.ts";
+import { notForYou, pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
 /**
  * `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other; also of one whose client

@@ -1,4 +1,5 @@
 /** The pages on which a person gives a servlet a secret, or lets it use an account. */
+import { pathOf } from "./errors.ts";
 import { unsettled, type Settled } from "../core/settled.ts";
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
@@ -9,15 +10,7 @@ import { answerWaitingCall } from "./ask-endpoint.ts";
 import { deadEndPage, wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
 import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
-import {
-  notForYou,
-  ownPath,
-  pageFor,
-  pathOf,
-  seeOther,
-  type PersonPage,
-  type View,
-} from "./view.ts";
+import { notForYou, ownPath, pageFor, seeOther, type PersonPage, type View } from "./view.ts";
 
 /** The token of the page's form, and the reason why a previous answer was rejected. */
 interface FormState {

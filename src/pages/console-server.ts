@@ -1,7 +1,7 @@
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { keyRecordsOf } from "../auth/key-records.ts";
 import type { RateLimiter } from "../auth/rate-limiter.ts";
-import type { Site } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 import type { Installer } from "../installs/installer.ts";
 import type { actsIn, usageOf } from "../observe/usage.ts";
 import type { BundledServlets } from "../servlets/bundle.ts";

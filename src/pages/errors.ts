@@ -1,7 +1,8 @@
 /** Failed requests as pages: what happened, what to do, and a way on. */
 import { html } from "hono/html";
 import { acceptsPages, isForm } from "../http/body.ts";
-import { documentOf, shown, type Markup, type Site } from "../http/document.ts";
+import { documentOf, shown, type Markup } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 
 /** A failed request, as a person sees it. */
@@ -44,18 +45,35 @@ export function failureBody({ status, message, path }: Failure): Markup {
     </p>`;
 }
 
-/** The page of a failure; its headers are added to these. */
-export const failurePage = (site: Site, failure: Failure, headers: Headers): Promise<Response> =>
-  documentOf(site, failureBody(failure), {
-    status: failure.status,
+/** The page of a failure for a browser, with these headers; undefined for other clients. */
+export function failurePage(
+  site: Site,
+  raw: Request,
+  { status, message, headers = new Headers() }: Omit<Failure, "path"> & { headers?: Headers },
+): Promise<Response> | undefined {
+  if (!isBrowsing(raw)) return undefined;
+  headers.delete("content-length");
+  const name = TITLES[status] ?? "This did not work";
+  return documentOf(site, failureBody({ status, message, path: pathOf(raw) }), {
+    status,
     headers,
-    name: TITLES[failure.status] ?? "This did not work",
+    name,
   });
+}
 
 /** True for a browser that opens a page or sends the form of one, and not for a client of an API. */
-export function isBrowsing({ method, headers }: Request): boolean {
+function isBrowsing({ method, headers }: Request): boolean {
   return (
     (method === "GET" || method === "HEAD" || (method === "POST" && isForm(headers))) &&
     acceptsPages(headers)
   );
 }
+
+/** The path and query of a request, as a link. */
+export const pathOf = ({ url }: Request): string => {
+  const { pathname, search } = new URL(url);
+  return ownLink(pathname + search);
+};
+
+/** A path such as `//host` would lead elsewhere. */
+export const ownLink = (path: string): string => path.replace(/^\/\//, "/.//");

@@ -1,6 +1,7 @@
 /** The frame of every console page: which pages there are, and who has signed in. */
 import { html } from "hono/html";
-import { documentOf, shown, type Markup, type Site } from "../http/document.ts";
+import { documentOf, shown, type Markup } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import type { Person } from "./people.ts";
 import { PAGES, SIGN_IN_PATH, SIGN_OUT_PATH } from "./paths.ts";

@@ -1,4 +1,5 @@
 /** The home page: what this server is, how to connect to it, and its tools. */
+import { HOW_TO_CLOSE } from "../auth/authenticator.ts";
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { emptyState, notice, snippet } from "./components.ts";
@@ -36,10 +37,6 @@ interface StartPage extends Omit<ConsoleSite, "profile"> {
   /** True if anybody may call and AUTH is not set to none. */
   isExposed: boolean;
 }
-
-/** Advice about a server that anybody may call. */
-export const HOW_TO_CLOSE =
-  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 
 /** The page of the server or of a profile, or of one entry of it. */
 export async function startPage(page: StartPage): Promise<Response> {

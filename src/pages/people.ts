@@ -3,7 +3,7 @@ import { arrivalOf, isLocal, isSafe, originOf } from "../auth/origin.ts";
 import { revokedKey } from "../auth/key-records.ts";
 import { isPassphrase } from "../auth/passphrase.ts";
 import { SignInLimiter } from "../auth/sign-in-limiter.ts";
-import { siteOf } from "../http/document.ts";
+import { siteOf } from "../http/site.ts";
 import { hexDigest } from "../core/digest.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { Env } from "../bindings.ts";

@@ -2,14 +2,15 @@
 import type { usageOf } from "../observe/usage.ts";
 import type { Provider } from "../auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../auth/origin.ts";
-import { documentOf, type Markup, type Site } from "../http/document.ts";
+import { documentOf, type Markup } from "../http/document.ts";
+import type { Site } from "../http/site.ts";
 import { bodyText, isForm } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
 import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../calls/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
-import { failureBody } from "./errors.ts";
+import { failureBody, ownLink, pathOf } from "./errors.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
@@ -185,15 +186,6 @@ function wayBack(request: Request): { back: string; at: string; to: string } {
     to: pathname === SIGN_IN_PATH ? ownPath(request) : pathname,
   };
 }
-
-/** The path and query of a request, as a link to this server. */
-export const pathOf = ({ url }: Request): string => {
-  const { pathname, search } = new URL(url);
-  return ownLink(pathname + search);
-};
-
-/** A path such as `//host` would lead elsewhere. */
-const ownLink = (path: string): string => path.replace(/^\/\//, "/.//");
 
 /**
  * Throws `forbidden` for a frame, a subresource but a request of this server's own script, or a form of another site. A form

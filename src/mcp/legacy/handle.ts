@@ -1,41 +1,22 @@
-import { waitUntil } from "cloudflare:workers";
-import { Replies } from "./open-post.ts";
-import { whileGranted } from "../wire/subscription.ts";
-import type { NamedSession, SessionDirectory, SessionOwner } from "./session-object.ts";
-import { TicketSession } from "./ticket-session.ts";
-import { answerTicket, recordSilence } from "./ticket-calls.ts";
+import { Replies } from "./replies.ts";
 import { Fault, report } from "../../core/errors.ts";
-import { asStream, eventHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { limits } from "../../core/limits.ts";
-import { isObject, type Json, type Principal } from "../../core/model.ts";
-import { stringBytes, textIn } from "../../core/text.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
-import { inRequestSpan, isListening, type Span } from "../../observe/spans.ts";
+import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts";
-import { canAsk, type FoundRequest, type Incoming } from "../method.ts";
-import { rowOf } from "../methods.ts";
 import { changes } from "../../calls/changes.ts";
-import { isInitialize } from "../wire/classify.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange, FoundRequest, Incoming, LegacyPost } from "../method.ts";
 import { aboutOf } from "../../calls/shown-arguments.ts";
 import { handingOver, linkOf, NOBODY } from "../../asks/links.ts";
-import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
-import { clientName, listPage } from "../wire/params.ts";
+import { errorMessage, methodNotFound, resultMessage } from "../wire/message.ts";
+import { listPage } from "../wire/params.ts";
 import { silenceGate } from "../wire/tasks.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
-import { Answering, demandStream, eventText, replyResponse, type Reply } from "../wire/reply.ts";
+import { Answering, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
-import { initialize } from "./introduction.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
-
-/** A POST of a client of these protocols. */
-interface LegacyPost {
-  body: unknown;
-  incoming: readonly Incoming[];
-  /** The session that the request names. */
-  session: NamedSession | undefined;
-}
 
 /**
  * Protocols 2024-11-05 to 2025-11-25. Messages of a session go to its object; a request without a session is
@@ -47,20 +28,16 @@ export async function handleLegacy(
   version: string,
   exchange: Exchange,
 ): Promise<Response> {
-  if (session !== undefined) {
-    const answering = postToSession({ body, incoming, session }, exchange);
-    // A client that leaves has not cancelled its call.
-    if (session instanceof TicketSession) waitUntil(answering.catch(() => {}));
-    return answering;
-  }
+  const { sessions } = exchange;
+  if (session !== undefined) return sessions!.post({ body, incoming, session }, exchange);
   const isBatch = Array.isArray(body);
   if (isBatch) checkBatch(body, version);
   const single = isBatch ? undefined : incoming[0];
   if (single?.kind === "unreadable") throw single.fault;
-  if (exchange.sessions !== undefined) {
+  if (sessions !== undefined) {
     if (incoming.some(needsSession)) throw noSession();
     if (single?.kind === "request" && single.method === "initialize") {
-      return begin(single, exchange, exchange.sessions);
+      return sessions.begin(single, exchange);
     }
   }
   if (incoming.every(({ kind }) => kind !== "request" && kind !== "unreadable")) {
@@ -88,72 +65,7 @@ export async function handleLegacy(
   return answering.response(replyToAll());
 }
 
-/** Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the object. */
-async function postToSession(
-  { body, incoming: [message], session }: LegacyPost & { session: NamedSession },
-  exchange: Exchange,
-): Promise<Response> {
-  const isBatch = Array.isArray(body);
-  const { accepts, principal, pages } = exchange;
-  const { scopes } = principal;
-  const messages = isBatch ? checkBatch(body) : [body];
-  const hasTicket = session instanceof TicketSession && !isBatch && message !== undefined;
-  const { reply, begun } = hasTicket ? await answerTicket(message, session, exchange) : {};
-  if (reply !== undefined) return responseOf(reply);
-  const headers = traceInHeaders(exchange.headers);
-  const trace = isListening() ? { ...headers, isRecorded: true } : headers;
-  const post = { messages, isBatch, accepts, scopes, trace, pages, begun };
-  exchange.leaving();
-  const response = await session.post(post).catch((error: unknown) => {
-    throw afterSending({ hasSent: messages.some(runsServlet) }, error);
-  });
-  const isStream = response instanceof Response;
-  if (hasTicket && message.kind === "request" && !isStream) recordSilence(message);
-  return responseOf(known(response));
-}
-
-/** GET opens a stream of a session, DELETE ends it. */
-export async function handleSession(method: string, exchange: Exchange): Promise<Response> {
-  const session = await sessionOf(exchange);
-  if (session === undefined) throw noSession();
-  if (method !== "DELETE" || session.ticket === undefined) exchange.leaving();
-  if (method === "DELETE") {
-    known(await session.end(exchange.countStored));
-    return new Response(null, { status: 204 });
-  }
-  demandStream(exchange.accepts);
-  const { principal } = exchange;
-  const lastEventId = exchange.headers.get("last-event-id") ?? undefined;
-  const response = responseOf(known(await session.listen(lastEventId, principal.scopes)));
-  if (response.status !== 200 || response.body === null) return response;
-  return streamResponse(whileGranted(response.body, exchange), response.headers);
-}
-
-const ownerIn = ({ name, profile }: Principal): SessionOwner => ({
-  name,
-  ...(profile !== undefined && { profile }),
-});
-
-const SESSION_HEADER = "mcp-session-id";
-
-/** The session that a request names; undefined if it names none, or if the body begins a new session. Throws `no_session`. */
-export async function sessionOf(
-  { headers, sessions, principal, leaving }: Exchange,
-  body?: unknown,
-): Promise<NamedSession | undefined> {
-  const id = headers.get(SESSION_HEADER);
-  if (id === null || sessions === undefined || isInitialize(body)) return undefined;
-  return known(await sessions.find(id, ownerIn(principal), leaving));
-}
-
-function known<T>(found: T | undefined): T {
-  if (found !== undefined) return found;
-  const message =
-    "Unknown or ended session. Send initialize, alone and not in a batch, to begin another.";
-  throw new Fault("no_session", message);
-}
-
-const noSession = () =>
+export const noSession = () =>
   new Fault(
     "invalid_request",
     "This method needs a session. Send initialize first, then its Mcp-Session-Id with every request.",
@@ -165,49 +77,11 @@ const needsSession = (message: Incoming): boolean =>
     message.row.session !== undefined &&
     (message.row.stateless === undefined || message.row.sessionFirst === true));
 
-const runsServlet = (message: unknown): boolean =>
-  isObject(message) && canAsk(rowOf(textIn(message["method"])));
-
-function responseOf(reply: Response | Reply): Response {
-  if (reply instanceof Response) return reply.body === null ? reply : asStream(reply);
-  return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
-}
-
-/** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
-async function begin(
-  { id, params }: RpcRequest,
-  exchange: Exchange,
-  sessions: SessionDirectory,
-): Promise<Response> {
-  const result = await initialize(params, exchange);
-  const { protocolVersion } = result;
-  const { capabilities, clientInfo } = params;
-  const client = {
-    protocolVersion,
-    capabilities: isObject(capabilities) ? capabilities : {},
-    ...clientName(clientInfo),
-  };
-  const bytes = stringBytes(JSON.stringify(client));
-  if (bytes > limits.clientBytes) {
-    throw new Fault(
-      "invalid_params",
-      `The client's capabilities, name and version are too large to be stored: they have ${bytes} bytes (limit ${limits.clientBytes}). Send shorter ones.`,
-    );
-  }
-  const session = await sessions.begin(exchange.principal, client, exchange.countStored);
-  const body = resultMessage(id, JSON.stringify(result));
-  const response = exchange.accepts.json
-    ? replyResponse({ status: 200, body })
-    : textResponse(eventText(body), { headers: eventHeaders });
-  response.headers.set(SESSION_HEADER, session);
-  return response;
-}
-
 /**
  * Throws `invalid_request` for an empty or too long batch, and for one in a version without batches.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
  */
-function checkBatch(body: unknown[], version?: string): unknown[] {
+export function checkBatch(body: unknown[], version?: string): unknown[] {
   if (version !== undefined && version !== "2025-03-26" && version !== "2024-11-05") {
     throw new Fault(
       "invalid_request",

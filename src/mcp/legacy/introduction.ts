@@ -2,11 +2,13 @@
 import { isObject, type Json } from "../../core/model.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange } from "../method.ts";
 import { logLevelIn } from "../wire/notifications.ts";
 import { withSkillsNamed } from "../wire/skills.ts";
 import { hasTasks, olderIntroduction } from "./shapes.ts";
-import { TASK_CAPABILITY } from "./tasks.ts";
+
+/** The `tasks` capability of a server with sessions. */
+const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 
 /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 export async function initialize(

@@ -1,12 +1,8 @@
 import { limits } from "../../core/limits.ts";
-import { type RequestId, errorMessage } from "../wire/message.ts";
+import type { RequestId } from "../wire/message.ts";
 import type { Accepts, Reply } from "../wire/reply.ts";
 import type { Post } from "./session-object.ts";
-import { Fault } from "../../core/errors.ts";
-import { stringBytes } from "../../core/text.ts";
-
-/** Bytes of the results of one batch, which are held until the last is there. */
-const BATCH_BYTES = 4 * 1024 * 1024;
+import { batchIsFull, Replies } from "./replies.ts";
 
 /**
  * A POST that is being answered: with JSON if all its calls end before any of them sends a message, otherwise with
@@ -85,31 +81,3 @@ export class OpenPost {
     return this.#replies.all;
   }
 }
-
-/** The replies to one POST. Those to a batch are sent together, so their total size is limited. */
-export class Replies {
-  readonly all: string[] = [];
-  readonly #isBatch: boolean;
-  #bytes = 0;
-  /** True once a reply did not fit: the other requests of the batch are not run. */
-  isFull = false;
-
-  constructor(isBatch: boolean) {
-    this.#isBatch = isBatch;
-  }
-
-  /** Adds the reply to the request with this id, or an error if there is no room for it. */
-  add(message: string, id: RequestId | null): void {
-    this.isFull ||= this.#isBatch && this.#bytes + stringBytes(message) > BATCH_BYTES;
-    const reply = this.isFull ? errorMessage(id, batchIsFull()) : message;
-    this.#bytes += stringBytes(reply);
-    this.all.push(reply);
-  }
-}
-
-/** The fault of a request whose result does not fit the batch. */
-const batchIsFull = () =>
-  new Fault(
-    "too_large",
-    `The results of this batch are too large (limit ${BATCH_BYTES} bytes). Send this request by itself.`,
-  );

@@ -10,7 +10,7 @@ import { changes } from "../../calls/changes.ts";
 import { errorMessage, methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { mcpSpan, told } from "../../observe/request-span.ts";
 import { inRequestSpan } from "../../observe/spans.ts";
-import type { FoundRequest } from "../method.ts";
+import type { FoundRequest, Methods } from "../method.ts";
 import { find } from "../methods.ts";
 import { progressTokenOf } from "../wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "./shapes.ts";
@@ -41,6 +41,7 @@ interface About {
 interface CallDependencies extends Omit<SessionParts, "awaitTask"> {
   /** Id of the session's Durable Object. */
   id: string;
+  methods: Methods;
   open: OpenCalls;
   streams: SessionStreams;
   registry: () => Promise<Registry>;
@@ -174,7 +175,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const open = this.#open.all.filter((one) => !isListener(one));
     demandRoom(open.filter(({ task }) => task === undefined).length, open.length);
     const registry = await this.#registry(call.scopes);
-    const found = await find(request, registry);
+    const found = await find(request, { registry, methods: this.#parts.methods });
     const { store, id: session } = this.#parts;
     const start = () => mcpSpan({ ...found, version: store.row.version, session });
     return inRequestSpan(traceIn(about.meta, call.post?.trace), start, (trace, span) => {

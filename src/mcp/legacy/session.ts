@@ -12,6 +12,7 @@ import type { Hub, HubsEnv } from "../hub.ts";
 import { listerOf, type ListedCall } from "../../calls/listed-calls.ts";
 import { SessionEnds, type KnownSessions } from "./session-ends.ts";
 import type { NewSession, Post, SessionOwner } from "./session-object.ts";
+import type { Methods } from "../method.ts";
 import { SessionStore, type SessionParts } from "./session-store.ts";
 import { afterSending } from "../../core/unknown-outcome.ts";
 import type { TaskProgress } from "../../calls/task-object.ts";
@@ -30,6 +31,7 @@ type InitialState = NewSession & { isReady: boolean };
 
 /** The parts of the server that a session uses. */
 interface SessionServer {
+  readonly methods: Methods;
   readonly sealer: Sealer;
   readonly persons?: SessionLists;
   readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
@@ -84,6 +86,7 @@ export class Session extends DurableObject<HubsEnv> {
       state,
       store: this.#store,
       registry: () => server.registry(),
+      methods: server.methods,
       tasks: (scopes) => tasks({ ...this.#store.owner, ...(scopes && { scopes }) }, countStored),
       countStored,
       hub: this.#hub,
@@ -307,6 +310,7 @@ export class Session extends DurableObject<HubsEnv> {
 }
 
 interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
+  methods: Methods;
   /** State of the session's Durable Object. */
   state: DurableObjectState;
   hub: () => DurableObjectStub<Hub>;

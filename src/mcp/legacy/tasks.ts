@@ -13,9 +13,6 @@ const RELATED_TASK_META = "io.modelcontextprotocol/related-task";
 /** The method that returns the result of a task when it has ended. */
 export const TASK_RESULT = "tasks/result";
 
-/** The server's `tasks` capability. */
-export const TASK_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
-
 /** True if the client can run this request as a task of its own. */
 export function takesAsTask(
   { capabilities: { tasks } }: ClientDescription,

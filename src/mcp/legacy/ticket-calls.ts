@@ -20,7 +20,7 @@ import { traceIn, traceInHeaders } from "../../observe/trace-context.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import { keepsState } from "../../servlets/manifest.ts";
 import type { FoundRequest, Incoming } from "../method.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange } from "../method.ts";
 import { errorMessage, methodNotFound, resultMessage } from "../wire/message.ts";
 import { notices as passing, progressTokenOf } from "../wire/notifications.ts";
 import { listPage } from "../wire/params.ts";

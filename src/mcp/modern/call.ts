@@ -9,14 +9,13 @@ import type { Recorded } from "../../core/record.ts";
 import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
-import type { FoundRequest } from "../method.ts";
 import type { Entry } from "../../servlets/registry.ts";
 import type { Resumption } from "../../calls/resumption.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange, FoundRequest, RunInput } from "../method.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../../asks/links.ts";
 import { silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
-import { inputRequired, resume, resumes, stateOf, type RunInput } from "./input-required.ts";
+import { askClient, resume, resumes } from "./resume.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
 /** The context of a call without its asker, which depends on the run. */
@@ -71,11 +70,7 @@ export async function answerCall(
   const keeper = resumption && { keeper: resumption.keeper() };
   const end = promoter?.end;
   const seal = (waiting: Waiting) =>
-    inputRequired(request, exchange, {
-      ...stateOf(waiting, request, call),
-      ...pins,
-      rounds: rounds + 1,
-    });
+    askClient(waiting, { request, call, ...pins, rounds: rounds + 1 }, exchange);
   const hand = async (waiting: Waiting) => {
     const { reason } = waiting;
     if (handOver === undefined) {

@@ -8,7 +8,7 @@ import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts
 import type { FoundRequest, Incoming, Method } from "../method.ts";
 import { changes } from "../../calls/changes.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS, PROTOCOL_VERSION_META } from "../wire/classify.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange } from "../method.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, type Span } from "../../observe/spans.ts";
 import { checkHeaders, checkVersionHeader } from "../wire/headers.ts";
@@ -23,7 +23,7 @@ import { Answering, failedReply, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
 import { clientName, listPage } from "../wire/params.ts";
 import { answerCall, type ModernCall } from "./call.ts";
-import { resumes } from "./input-required.ts";
+import { resumes } from "./resume.ts";
 import { demandTasks } from "./tasks.ts";
 
 const META = "io.modelcontextprotocol/";

@@ -10,7 +10,6 @@ import { canonicalJson, hexDigest, sha256 } from "../../core/digest.ts";
 import { Fault, type FaultCode } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Answers, Asks } from "../../core/asks.ts";
-import type { CallContext } from "../../core/call-context.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import {
   innerStateOf,
@@ -20,18 +19,17 @@ import {
 } from "../../core/record.ts";
 import {
   dated,
-  demandCapabilities,
   fittingAnswers,
   inputRequests,
   isComplete,
   isOverdue,
-  responsesIn,
   unanswered,
 } from "../../asks/answers.ts";
 import { hashText } from "../../core/parts.ts";
 import type { Resumption } from "../../calls/resumption.ts";
-import type { Exchange } from "../wire/exchange.ts";
-import { canAsk, type FoundRequest } from "../method.ts";
+import type { StateVault } from "../../calls/state-vault.ts";
+import type { AskedCall, Carried, Exchange, FoundRequest, RunInput } from "../method.ts";
+import { CHECK, stateRefused } from "./resume.ts";
 
 /** The content of a sealed `requestState`. */
 interface State {
@@ -60,48 +58,34 @@ interface State {
   seed?: string;
 }
 
-export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
-  /** How often the client was asked. */
-  rounds: number;
-  /** Absent if the request has no state. */
-  resumption?: Resumption;
-  /** True if the call has become a task. */
-  isTask?: boolean;
-  /** The `traceparent` of the request that asked, if it was recorded. */
-  link?: string;
-  /** Absent if the call begins now. */
-  pinned?: Json;
-}
+/** Seals calls into states, and opens them. */
+export const carriedBy = (vault: StateVault): Carried => ({
+  resume: (request, exchange, run) => resume(request, { ...exchange, vault }, run),
+  ask: (waiting, { request, call, ...of }, exchange) =>
+    inputRequired(request, { ...exchange, vault }, { ...stateOf(waiting, call), ...of }),
+});
 
-/** True for a request that resumes a call or carries `inputResponses`. */
-export const resumes = ({ requestState, inputResponses }: Json): boolean =>
-  requestState !== undefined || inputResponses !== undefined;
+/** An exchange, with what seals states. */
+type Sealing = Pick<Exchange, "principal" | "countStored"> & { vault: StateVault };
 
 /**
- * Reads `requestState` and `inputResponses`, and continues the call with `run`. A repeated request with the same
- * state and answers repeats no side effect. Throws `invalid_params` that says what is wrong with them.
+ * Continues a call with `run`. A repeated request with the same state and answers repeats no side effect. Throws
+ * `invalid_params` that says what is wrong with them.
  */
-export async function resume(
-  request: FoundRequest,
-  exchange: Exchange,
+async function resume(
+  request: Parameters<Carried["resume"]>[0],
+  by: Sealing,
   run: (runInput: RunInput) => Promise<Json>,
 ): Promise<Json> {
-  const { params } = request;
-  const { vault, principal, countStored } = exchange;
-  const { requestState: sealed, inputResponses: given } = params;
-  if (!canAsk(request.row)) return run({ rounds: 0 });
-  const responses = given === undefined ? {} : responsesIn(given);
-  if (sealed === undefined) return run({ rounds: 0, input: { responses, unasked: true } });
-  if (typeof sealed !== "string") throw refused("is not a string");
-  const opened = await vault?.open(sealed);
-  if (vault === undefined || opened === undefined) {
-    throw refused("was altered or has expired", CHECK);
-  }
+  const { sealed, responses } = request;
+  const { vault, principal, countStored } = by;
+  const opened = await vault.open(sealed);
+  if (opened === undefined) throw stateRefused("was altered or has expired", CHECK);
   const state = stateIn(opened);
-  if (state.until < Date.now()) throw refused("has expired", CHECK);
-  if (state.principal !== principal.name) throw refused("belongs to another caller");
-  if (state.profile !== principal.profile) throw refused("belongs to another endpoint");
-  if (state.call !== (await digest(request))) throw refused("belongs to another call");
+  if (state.until < Date.now()) throw stateRefused("has expired", CHECK);
+  if (state.principal !== principal.name) throw stateRefused("belongs to another caller");
+  if (state.profile !== principal.profile) throw stateRefused("belongs to another endpoint");
+  if (state.call !== (await digest(request))) throw stateRefused("belongs to another call");
   const { asks, given: before, recorded, once, rounds, state: own, seed, fuelUsed } = state;
   const link = state.trace;
   const open = unanswered(asks, before);
@@ -117,7 +101,7 @@ export async function resume(
   const goOn = async (): Promise<Json> => {
     if (!isComplete(asks, answers)) {
       const { call: _, principal: _name, profile: _profile, until: _until, ...same } = state;
-      return inputRequired(request, exchange, { ...same, given: answers });
+      return inputRequired(request, by, { ...same, given: answers });
     }
     // An answer that was in time may be late in a retry.
     const isLate = sent.some(([key]) => isOverdue(open[key]!, Date.now()));
@@ -158,17 +142,11 @@ function stateIn([first, ...entries]: unknown[]): State {
     : state;
 }
 
-/** The call may have gone on with an earlier answer. */
-const CHECK = "Check what the call has done before you call again without it.";
-
-const refused = (why: string, advice = "Call again without it.") =>
-  new Fault("invalid_params", `params.requestState ${why}. ${advice}`);
-
 /** Gives all requests with the same answers to a single-use state the same outcome. */
 async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
   const claimed = await resumption.claim();
   if (claimed === undefined)
-    throw refused("was used before, with other answers, or has expired", CHECK);
+    throw stateRefused("was used before, with other answers, or has expired", CHECK);
   const outcome = claimed.outcome ?? (await resumption.settle(await outcomeOf(goOn)));
   const { result, code, message, ...details } = outcome;
   if (isObject(result)) return result;
@@ -203,12 +181,11 @@ async function nameOf(waiting: Recorded | string, given: Answers): Promise<strin
 }
 
 /** The result that asks the client for input. */
-export async function inputRequired(
+async function inputRequired(
   request: FoundRequest,
-  { vault, principal, countStored }: Exchange,
+  { vault, principal, countStored }: Sealing,
   state: Omit<State, "call" | "principal" | "profile" | "until">,
 ): Promise<Json> {
-  if (vault === undefined) throw noVault();
   if (state.rounds > limits.inputRounds) {
     throw new Fault(
       "servlet_failed",
@@ -236,19 +213,11 @@ export async function inputRequired(
   };
 }
 
-/** The state of a call that waits for its client. Throws `missing_capability`, `servlet_failed`. */
-export function stateOf(
-  { reason, recorded, state, isSingleUse, fuelUsed }: Waiting,
-  { row }: FoundRequest,
-  { client, trace }: Pick<CallContext, "client" | "trace">,
+/** The state of a call that waits for its client. */
+function stateOf(
+  { reason, recorded, state, isSingleUse, fuelUsed }: Waiting<"input">,
+  { trace }: AskedCall["call"],
 ): Omit<State, "call" | "principal" | "profile" | "until" | "rounds"> {
-  if (reason.kind !== "input" || !canAsk(row)) {
-    throw new Fault(
-      "servlet_failed",
-      "The servlet asked for input in a request that cannot carry any. Use tools/call, prompts/get or resources/read.",
-    );
-  }
-  demandCapabilities(reason.asks, client);
   const { asks, given } = reason;
   const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();
   const goesOn = recorded ? { recorded } : { seed };
@@ -257,12 +226,6 @@ export function stateOf(
   const traced = place === undefined ? {} : { trace: place };
   return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own, ...traced };
 }
-
-const noVault = () =>
-  new Fault(
-    "servlet_failed",
-    "The servlet asks for input, but this server cannot store its call. Add the bindings KEY_RING and STATES to wrangler.toml.",
-  );
 
 /** Digest of what is called: retries differ in id and `_meta` only. */
 const digest = async ({ row, params }: FoundRequest): Promise<string> =>

@@ -4,7 +4,7 @@ import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { callerKey } from "../../core/callers.ts";
 import { isObject, type Json } from "../../core/model.ts";
-import type { Exchange } from "../wire/exchange.ts";
+import type { Exchange } from "../method.ts";
 import { methodNotFound, resultMessage, type RpcRequest } from "../wire/message.ts";
 import { capabilities } from "../wire/capabilities.ts";
 import { streamResponse } from "../../http/body.ts";

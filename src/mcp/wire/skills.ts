@@ -9,7 +9,7 @@ import { beginningOf, shortened } from "../../core/text.ts";
 import type { Catalog } from "../../servlets/catalog.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { skillEntry } from "../../servlets/skills.ts";
-import type { Introduction } from "./exchange.ts";
+import type { Introduction } from "../method.ts";
 import { pageOf, uriIn } from "./params.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Fault } from "../../../src/core/errors.ts";
 import { Kernel } from "../../../src/kernel.ts";
-import { pathOf } from "../../../src/pages/view.ts";
+import { pathOf } from "../../../src/pages/errors.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
