@@ -232,6 +232,33 @@ function projectConfig(own: string): string {
   change(/^SERVER_NAME = .*$/m, 'SERVER_NAME = "{{name}}"');
   change(/^SERVER_TITLE = .*$/m, 'SERVER_TITLE = "{{name}}"');
   change(/bucket_name = "edge-servlets-builds"/, 'bucket_name = "{{name}}-builds"');
+  // What these are for is brought in when it is first used: `passphrase`, servlets that keep state, installs.
+  change(/^# Grants of clients[^\n]*\n\[\[kv_namespaces\]\]\nbinding = "OAUTH_KV"\n\n/m, "");
+  let kept = "";
+  for (const name of ["CallRecord", "Grant", "Installs", "ServletState"])
+    kept = change(
+      new RegExp(
+        String.raw`\[\[durable_objects\.bindings\]\]\nname = "\w+"\nclass_name = "${name}"\n\n`,
+      ),
+      "",
+    );
+  const classes = [...kept.matchAll(/^class_name = "(\w+)"$/gm)].map(([, name]) => name);
+  change(
+    /^\[\[migrations\]\][^]*$/m,
+    `[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${JSON.stringify(classes, null, 2)}\n`,
+  );
+  change(
+    /^# \[\[worker_loaders\]\]\n# binding = "LOADER"\n/m,
+    `# [[worker_loaders]]
+# binding = "LOADER"
+# [[durable_objects.bindings]]
+# name = "INSTALLS"
+# class_name = "Installs"
+# [[migrations]]
+# tag = "installs"
+# new_sqlite_classes = ["Installs"]
+`,
+  );
   return change(/^# What outlives a request;.*$/m, "# What outlives a request.")
     .replaceAll("`npm run bundle`", "`edge-servlets bundle`")
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");

@@ -1,4 +1,6 @@
-/** The features of the server that a bundle brings into the Worker's script. */
+/** Which features of the server a bundle brings into the Worker's script: those that its servlets, profiles and bindings need. */
+import type { Manifest } from "../servlets/manifest.ts";
+import type { Profiles } from "../servlets/profiles.ts";
 
 /** All of them, by the names of their files in `src/features`. */
 export const FEATURES = [
@@ -9,3 +11,82 @@ export const FEATURES = [
 /** The name under which the file of a feature exports it. */
 export const featureExport = (name: string): string =>
   `${name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Feature`;
+
+/** What a project has: its servlets and profiles, and the names of the bindings and variables in its wrangler.toml. */
+export interface Project {
+  servlets: readonly { name: string; manifest: Manifest }[];
+  profiles: Profiles;
+  bindings: ReadonlySet<string>;
+  variables: ReadonlySet<string>;
+}
+
+/** Bindings that bring a feature in. A bound class keeps its whole feature: its objects have alarms. */
+const BY_BINDING: Readonly<Record<string, readonly string[]>> = {
+  usage: ["USAGE"],
+  state: ["SERVLET_STATES"],
+  tasks: ["TASKS"],
+  carried: ["STATES"],
+  sessions: ["SESSIONS", "HUBS"],
+  people: ["PROFILES", "TASKS"],
+  "sign-in": ["GRANTS", "OAUTH_KV"],
+  // Tokens of issuers are verified by what the own sign-in needs anyway.
+  issuers: ["GRANTS", "OAUTH_KV"],
+  console: ["ASSETS"],
+  installs: ["INSTALLS", "BUILDS", "LOADER"],
+  operator: ["INSTALLS", "SERVLET_STATES"],
+  otc: ["CALL_RECORDS"],
+};
+
+/** The features that a project needs, each with what brings it in, in words; in the order of `FEATURES`. */
+export function featuresFor({
+  servlets,
+  profiles,
+  bindings,
+  variables,
+}: Project): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string | undefined>();
+  const nameOf = (has: (manifest: Manifest) => boolean) =>
+    servlets.find(({ manifest }) => has(manifest))?.name;
+  for (const [name, any] of Object.entries(BY_BINDING)) {
+    const bound = any.find((one) => bindings.has(one));
+    reasons.set(name, bound && `the binding ${bound}`);
+  }
+  if (variables.has("OAUTH_ISSUERS")) reasons.set("issuers", "the variable OAUTH_ISSUERS");
+  const calling = nameOf(({ may_call = [] }) => may_call.length > 0);
+  const installed = reasons.get("installs") && "servlets that are installed may need it";
+  reasons.set("tool-calls", calling ? `the servlet ${calling}, which calls others` : installed);
+  const isSearched = Object.values(profiles).some(({ tools }) => tools === "search");
+  if (isSearched) reasons.set("search", "profiles.json, which has tools searched");
+  return new Map(
+    FEATURES.flatMap((name) => {
+      const reason = reasons.get(name);
+      return reason === undefined ? [] : [[name, reason] as const];
+    }),
+  );
+}
+
+/** The Durable Objects that the servlets need, by the names of their bindings, each with who needs it. */
+export function neededBindings(servlets: Project["servlets"]): ReadonlyMap<string, string> {
+  const needed = new Map<string, string>();
+  const need = (
+    bindings: readonly string[],
+    does: string,
+    has: (manifest: Manifest) => boolean,
+  ): void => {
+    const found = servlets.find(({ manifest }) => has(manifest));
+    if (found === undefined) return;
+    for (const one of bindings)
+      if (!needed.has(one)) needed.set(one, `the servlet ${found.name}, which ${does}`);
+  };
+  need(
+    ["KEY_RING", "SERVLET_STATES", "QUOTAS"],
+    "keeps state",
+    ({ state = "call" }) => state !== "call",
+  );
+  need(
+    ["KEY_RING", "PROFILES", "TASKS"],
+    "uses accounts of its callers",
+    ({ accounts = {} }) => Object.keys(accounts).length > 0,
+  );
+  return needed;
+}

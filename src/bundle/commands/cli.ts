@@ -20,6 +20,7 @@ edge-servlets standalone DIR    writes a folder that serves it, for a container:
 edge-servlets backup, restore   copies the data of \`start\`, even while it runs, and restores it
 edge-servlets bundle            prepares its servlets; dev, deploy, start and others do this first
 edge-servlets size              says how large the Worker is, without deploying it
+edge-servlets features          says which parts of the server are in the Worker, why, and their sizes
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets registry …        server.json for the MCP registry, and the proof of its domain
 edge-servlets passphrase        makes the passphrase with which the owner signs in
@@ -30,7 +31,7 @@ edge-servlets new, list, inspect, import, add, update, remove, install, versions
 const WRITING = new Set(["add", "import", "keys", "new"]);
 
 /** Commands of which no more is to be said than that. */
-const PLAIN = new Set(["bundle", "init", "passphrase", "size", "standalone"]);
+const PLAIN = new Set(["bundle", "features", "init", "passphrase", "size", "standalone"]);
 
 const [command = "help", ...args] = process.argv.slice(2);
 
@@ -89,6 +90,8 @@ async function perform(): Promise<number | void> {
           "--metafile",
         ])) || runHere(script("size"), [DEPLOYED])
       );
+    case "features":
+      return console.log((await (await import("./features.ts")).featureLines()).join("\n"));
     case "backup":
     case "restore":
       return runHere(script("../../host/backup"), [command, ...args]);

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import { writeIfNew } from "../cache.ts";
 import { featureExport, FEATURES } from "../features.ts";
 import { isInstalled, OWN_EXTENSION } from "../own.ts";
-import { ownConfig } from "./wrangler-config.ts";
+import { boundClasses } from "./wrangler-config.ts";
 
 /** The folder of assets, the module of the bundle, and a project's entry file. */
 export const ASSETS = ".bundle/assets";
@@ -53,13 +53,12 @@ const specifier = (file: string): string =>
 
 /** The entry file of a project: the Worker of its bundle. */
 function entrySource(bundle: string, worker: string): string {
-  const classes = ownConfig().durable_objects.bindings.map(({ class_name }) => class_name);
   return `// Written by \`edge-servlets bundle\`.
 import { createWorker } from "${worker}";
 import { bundle } from "${bundle}";
 
 const { worker, objects } = createWorker(bundle);
-export const { ${classes.toSorted().join(", ")} } = objects;
+export const { ${boundClasses().toSorted().join(", ")} } = objects;
 export default worker;
 `;
 }

@@ -13,6 +13,7 @@ import { ASSETS, IN_ONE_FILE, MODULE, writeEntry, writeInOneFile } from "./entry
 import { placeOfRuns } from "./place-of-runs.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../console-scripts.ts";
+import { FEATURES, featuresFor, type Project } from "../features.ts";
 import { isInstalled } from "../own.ts";
 import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../refusal.ts";
@@ -23,7 +24,7 @@ import { printableLines } from "../../core/text.ts";
 import { variablesFileIn } from "../variable-files.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
-import { demandComplete } from "./wrangler-config.ts";
+import { boundIn, demandComplete, wranglerToml } from "./wrangler-config.ts";
 
 const OPTIONS = {
   /** Says only what is wrong. */
@@ -68,7 +69,6 @@ export async function makeModule(
   }
   const began = performance.now();
   try {
-    if (isInstalled) demandComplete();
     const [members, runner, { archive: skills, warnings: ofSkills }, profiled] = await Promise.all([
       makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
       ownScripts(),
@@ -84,10 +84,13 @@ export async function makeModule(
     const warnings = [...ofSkills, ...ofProfiles];
     const before = told ?? (await readModule(values.out));
     const { profiles } = profiled ?? {};
+    const servlets = members.map(({ found }) => found);
+    if (isInstalled) demandComplete(servlets);
     // The version of this repository is that of the software, which is the default.
     const version = isInstalled ? await versionOfProject() : undefined;
     const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
-    const own = { skills, profiles, version, worker };
+    const features = featuresOf({ servlets, profiles });
+    const own = { skills, profiles, version, worker, features };
     const source = bundleSource(members, values.out, runner, own);
     await writeIfNew(values.out, source);
     if (isInstalled) await writeEntry(values.out, { inOneFile: isWarm });
@@ -117,6 +120,16 @@ export async function makeModule(
       : "";
     return { code: isReload ? 0 : 1, said: "", failure: failed(error.message) + after };
   }
+}
+
+/** The features that a project needs by the wrangler.toml in this folder; all of them where there is none. */
+export function featuresOf({
+  servlets,
+  profiles = {},
+}: Pick<Project, "servlets"> & { profiles?: Project["profiles"] | undefined }) {
+  const text = wranglerToml();
+  if (text === undefined) return FEATURES;
+  return [...featuresFor({ servlets, profiles, ...boundIn(text) }).keys()];
 }
 
 /** The text of the module in a file; empty if there is none. */

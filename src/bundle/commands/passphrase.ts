@@ -1,8 +1,10 @@
 /** Makes what lets the owner sign in: `npm run passphrase`. Asks for the passphrase, or makes one. */
 import { randomBytes } from "node:crypto";
+import { appendFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { hashPassphrase } from "../../auth/passphrase.ts";
 import { variablesFileIn } from "../variable-files.ts";
+import { signInTables, wranglerToml } from "./wrangler-config.ts";
 
 /** Below this, a hundred tries an hour would find it in the end. */
 const SHORTEST = 12;
@@ -22,6 +24,12 @@ const hash = await hashPassphrase(made ?? typed);
 if (made !== undefined) console.error(`\nThe passphrase, which is not kept anywhere: ${made}`);
 console.error("\nIts hash:");
 console.log(hash);
+const configuration = wranglerToml();
+const tables = configuration === undefined ? "" : signInTables(configuration);
+if (tables !== "") {
+  await appendFile("wrangler.toml", `\n# The owner's sign-in.${tables}`);
+  console.error("\nwrangler.toml now binds what the sign-in needs.");
+}
 console.error(`
 npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)
 In development: the line OWNER_PASSPHRASE='${hash}' in ${variablesFileIn(".")}

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
+import { neededBindings, type Project } from "../features.ts";
 import { OWN_FOLDER } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 
 const FILE = "wrangler.toml";
 
+const named = z.array(z.looseObject({ binding: z.string() })).default([]);
 const sectionSchema = z.looseObject({
   compatibility_date: z.string().optional(),
   compatibility_flags: z.array(z.string()).default([]),
@@ -16,8 +18,19 @@ const sectionSchema = z.looseObject({
       bindings: z.array(z.looseObject({ name: z.string(), class_name: z.string() })).default([]),
     })
     .default({ bindings: [] }),
+  kv_namespaces: named,
+  r2_buckets: named,
+  worker_loaders: named,
+  assets: z.looseObject({ binding: z.string().optional() }).default({}),
+  vars: z.record(z.string(), z.unknown()).default({}),
   migrations: z
-    .array(z.looseObject({ tag: z.string(), new_sqlite_classes: z.array(z.string()).default([]) }))
+    .array(
+      z.looseObject({
+        tag: z.string(),
+        new_sqlite_classes: z.array(z.string()).default([]),
+        deleted_classes: z.array(z.string()).default([]),
+      }),
+    )
     .default([]),
 });
 /** The settings of all deployments, or those of one environment. */
@@ -58,7 +71,7 @@ interface Part {
  * bindings, but all else that this version needs.
  */
 function partsOf({ env, ...top }: Config, ours: Config): Part[] {
-  const { durable_objects: _, ...inherited } = ours;
+  const { durable_objects: _, kv_namespaces: __, ...inherited } = ours;
   const mainOf = ({ main = top["main"] }: { main?: unknown }) => normalize(String(main));
   const environments = Object.entries(env)
     .filter(([, one]) => mainOf(one) === mainOf({}))
@@ -70,22 +83,83 @@ function partsOf({ env, ...top }: Config, ours: Config): Part[] {
   return [{ prefix: "", settings: top }, ...environments];
 }
 
-/** Lines of TOML that a wrangler.toml lacks for what this version needs, to be pasted into it; empty where it lacks nothing. */
-export function lackingLines(text: string): string {
-  const [theirs, ours] = [read(text, FILE), ownConfig()];
+/**
+ * Lines of TOML that a wrangler.toml lacks for this version, and for these Durable Objects, by the names of their bindings (all
+ * by default), to be pasted into it; empty where it lacks nothing.
+ */
+export function lackingLines(text: string, needed?: Iterable<string>): string {
+  const [theirs, ours] = [read(text, FILE), needing(ownConfig(), needed)];
   return partsOf(theirs, ours)
     .map((part) => linesFor(part, ours))
     .join("");
 }
 
-function linesFor({ prefix, settings: theirs }: Part, ours: Section): string {
+/** This configuration with no other Durable Objects than these. */
+function needing(ours: Config, needed?: Iterable<string>): Config {
+  if (needed === undefined) return ours;
+  const names = new Set(needed);
+  const bindings = ours.durable_objects.bindings.filter(({ name }) => names.has(name));
+  const classes = new Set(bindings.map(({ class_name }) => class_name));
+  const migrations = ours.migrations.map((one) => ({
+    ...one,
+    new_sqlite_classes: one.new_sqlite_classes.filter((name) => classes.has(name)),
+  }));
+  return { ...ours, durable_objects: { bindings }, migrations };
+}
+
+/** What a wrangler.toml binds, and the names of its variables, at the top level or in any environment. */
+export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
+  const { env, ...top } = read(text, FILE);
+  const all = [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
+  const bindings = all.flatMap(({ durable_objects, assets, ...others }) => [
+    ...durable_objects.bindings.map(({ name }) => name),
+    ...[others.kv_namespaces, others.r2_buckets, others.worker_loaders].flatMap((some) =>
+      some.map(({ binding }) => binding),
+    ),
+    ...(assets.binding === undefined ? [] : [assets.binding]),
+  ]);
+  const variables = all.flatMap(({ vars }) => Object.keys(vars));
+  return { bindings: new Set(bindings), variables: new Set(variables) };
+}
+
+/** The classes of ours that the project's wrangler.toml binds. */
+export function boundClasses(): string[] {
+  const { bindings } = ownConfig().durable_objects;
+  const bound = boundIn(demandProject()).bindings;
+  return bindings.filter(({ name }) => bound.has(name)).map(({ class_name }) => class_name);
+}
+
+/** Classes of ours whose objects were deployed, by the migrations of a wrangler.toml, and that nothing binds any more. */
+export function abandonedClasses(text: string): string[] {
+  const { env, ...top } = read(text, FILE);
+  const all = [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
+  const own = new Set(ownConfig().durable_objects.bindings.map(({ class_name }) => class_name));
+  const is = (pick: (section: Section) => readonly string[]) => new Set(all.flatMap(pick));
+  const made = is(({ migrations }) => migrations.flatMap((one) => one.new_sqlite_classes));
+  const deleted = is(({ migrations }) => migrations.flatMap((one) => one.deleted_classes));
+  const bindings = is(({ durable_objects }) =>
+    durable_objects.bindings.map(({ class_name }) => class_name),
+  );
+  return [...made].filter((name) => own.has(name) && !deleted.has(name) && !bindings.has(name));
+}
+
+function linesFor(part: Part, ours: Section): string {
+  const { prefix, settings: theirs } = part;
   const keys: string[] = [];
-  let tables = "";
   const date = ours.compatibility_date!;
   if ((theirs.compatibility_date ?? "") < date) keys.push(`compatibility_date = "${date}"`);
   const flags = new Set([...theirs.compatibility_flags, ...ours.compatibility_flags]);
   if (flags.size > theirs.compatibility_flags.length)
     keys.push(`compatibility_flags = ${JSON.stringify([...flags])}`);
+  const tables = tablesFor(part, ours);
+  if (keys.length === 0) return tables;
+  const place = prefix === "" ? "above all tables" : `in [${prefix.slice(0, -1)}]`;
+  return `\n# ${place}, instead of the same keys\n${keys.join("\n")}\n${tables}`;
+}
+
+/** The tables that a part lacks: Durable Objects and their migrations. */
+function tablesFor({ prefix, settings: theirs }: Part, ours: Section): string {
+  let tables = "";
   const bound = new Set(theirs.durable_objects.bindings.map(({ name }) => name));
   for (const { name, class_name } of ours.durable_objects.bindings) {
     if (bound.has(name)) continue;
@@ -96,30 +170,69 @@ function linesFor({ prefix, settings: theirs }: Part, ours: Section): string {
   for (const migration of ours.migrations) {
     const classes = migration.new_sqlite_classes.filter((name) => !made.has(name));
     if (classes.length === 0) continue;
-    const tag = tags.has(migration.tag) ? `edge-servlets-${migration.tag}` : migration.tag;
+    let { tag } = migration;
+    while (tags.has(tag)) tag = `edge-servlets-${tag}`;
+    tags.add(tag);
     tables += `\n[[${prefix}migrations]]\ntag = "${tag}"\nnew_sqlite_classes = ${JSON.stringify(classes)}\n`;
   }
-  if (keys.length === 0) return tables;
-  const place = prefix === "" ? "above all tables" : `in [${prefix.slice(0, -1)}]`;
-  return `\n# ${place}, instead of the same keys\n${keys.join("\n")}\n${tables}`;
+  return tables;
+}
+
+/** What the owner's sign-in needs and the project's wrangler.toml lacks, as tables that can be put at its end. */
+export function signInTables(text: string): string {
+  const theirs = read(text, FILE);
+  const ours = needing(ownConfig(), ["ATTEMPTS", "GRANTS"]);
+  return partsOf(theirs, ours)
+    .map((part) => {
+      const { prefix, settings } = part;
+      const hasStore = settings.kv_namespaces.some(({ binding }) => binding === "OAUTH_KV");
+      const store = hasStore ? "" : `\n[[${prefix}kv_namespaces]]\nbinding = "OAUTH_KV"\n`;
+      return store + tablesFor(part, ours);
+    })
+    .join("");
 }
 
 /** The text of the project's wrangler.toml. Throws a `Refusal` where this is no folder of a project. */
 export function demandProject(): string {
+  const text = wranglerToml();
+  if (text !== undefined) return text;
+  throw new Refusal(
+    `There is no ${FILE} in this folder. Run this in the folder of a project, or make one: npx edge-servlets init NAME`,
+  );
+}
+
+/** The text of the wrangler.toml in this folder; undefined if there is none. */
+export function wranglerToml(): string | undefined {
   try {
     return readFileSync(FILE, "utf8");
   } catch {
-    throw new Refusal(
-      `There is no ${FILE} in this folder. Run this in the folder of a project, or make one: npx edge-servlets init NAME`,
-    );
+    return undefined;
   }
 }
 
-/** Throws a `Refusal` with the lines that the project's wrangler.toml lacks for this version. */
-export function demandComplete(): void {
-  const lines = lackingLines(demandProject());
+/**
+ * Throws a `Refusal` with the lines that the project's wrangler.toml lacks for this version and its servlets, or with what is
+ * wrong where it has left out a class whose objects were deployed.
+ */
+export function demandComplete(servlets: Project["servlets"]): void {
+  const text = demandProject();
+  const [abandoned] = abandonedClasses(text);
+  if (abandoned !== undefined)
+    throw new Refusal(
+      `${FILE} binds the class ${abandoned} no more, whose objects a migration has made. Bind it again, or delete its objects with all that they keep, by one more migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
+    );
+  const needed = neededBindings(servlets);
+  const lines = lackingLines(text, needed.keys());
   if (lines === "") return;
+  const { bindings } = boundIn(text);
+  const reasons = [
+    ...new Set([...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]))),
+  ];
+  const by =
+    reasons.length === 0
+      ? "this version of edge-servlets needs"
+      : `${reasons.join(", and ")}, needs`;
   throw new Refusal(
-    `${FILE} lacks what this version of edge-servlets needs. Add these lines, in the way in which it is written:\n${lines}`,
+    `${FILE} lacks what ${by}. Add these lines, in the way in which it is written:\n${lines}`,
   );
 }

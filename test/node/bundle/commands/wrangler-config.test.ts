@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { lackingLines } from "../../../../src/bundle/commands/wrangler-config.ts";
+import { lackingLines, signInTables } from "../../../../src/bundle/commands/wrangler-config.ts";
 
 /** The members of a configuration that these tests read. */
 interface Config {
@@ -89,4 +89,29 @@ test("a file that cannot be read is refused with the place of the mistake", () =
   expect(() => lackingLines("migrations = 3")).toThrow(/cannot be read: .*migrations/s);
   expect(() => lackingLines("[env.a]\nmigrations = 3")).toThrow(/read: .*"a".*migrations/s);
   expect(() => lackingLines("env.a = 3")).toThrow(/wrangler.toml cannot be read: .*"a"/s);
+});
+
+test("what the sign-in needs can be put at the end of any configuration", () => {
+  expect(signInTables(own)).toBe("");
+  const theirs = `name = "mine"
+[vars]
+A = "1"
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Attempts"]
+[[durable_objects.bindings]]
+name = "ATTEMPTS"
+class_name = "Attempts"
+[env.staging]
+name = "staging"
+`;
+  const whole = theirs + signInTables(theirs);
+  const { env, ...top } = parse(whole) as unknown as Config & { kv_namespaces: object[] };
+  for (const section of [top, env["staging"]!]) {
+    expect(section).toMatchObject({ kv_namespaces: [{ binding: "OAUTH_KV" }] });
+    const names = section.durable_objects.bindings.map(({ name }) => name);
+    expect(names.toSorted()).toEqual(["ATTEMPTS", "GRANTS"]);
+  }
+  expect(top.migrations.flatMap((one) => one.new_sqlite_classes)).toEqual(["Attempts", "Grant"]);
+  expect(signInTables(whole)).toBe("");
 });

@@ -1,0 +1,59 @@
+/** `edge-servlets features`: which features of the server are in the Worker's script, why, and what each adds to it. */
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { makeBundle } from "../bundle.ts";
+import { FEATURES, featureExport, featuresFor } from "../features.ts";
+import { OWN_EXTENSION } from "../own.ts";
+import { readProfiles } from "../profiles.ts";
+import { CACHE, progress, servletFolders } from "./folders.ts";
+import { aligned } from "./table.ts";
+import { boundIn, demandProject } from "./wrangler-config.ts";
+
+/** The lines of the command's output. What a feature adds is what leaving out it alone would save: others may need it. */
+export async function featureLines(): Promise<string[]> {
+  const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
+  const { profiles = {} } = (await readProfiles(".")) ?? {};
+  const servlets = members.map(({ found }) => found);
+  const reasons = featuresFor({ servlets, profiles, ...boundIn(demandProject()) });
+  const present = [...reasons.keys()];
+  const whole = await scriptBytes(present);
+  const rows = await Promise.all(
+    present.map(async (name) => {
+      const bytes = whole - (await scriptBytes(present.filter((one) => one !== name)));
+      return [name, `by ${reasons.get(name)!}`, shown(bytes)];
+    }),
+  );
+  const kernel = ["kernel", "serves servlets by itself", shown(await scriptBytes([]))];
+  const absent = FEATURES.filter((name) => !reasons.has(name));
+  return [
+    ...aligned([["feature", "is in", "adds"], kernel, ...rows, ["together", "", shown(whole)]], 2),
+    ...(absent.length === 0 ? [] : [`Not in the script: ${absent.join(", ")}`]),
+  ];
+}
+
+/** Bytes of the script of a Worker with these features and those that they need, minified and compressed. */
+async function scriptBytes(features: readonly string[]): Promise<number> {
+  const folder = join(import.meta.dirname, "../..");
+  const imports = features.map(
+    (name) => `import { ${featureExport(name)} } from "./features/${name}${OWN_EXTENSION}";`,
+  );
+  const all = features.map(featureExport).join(", ");
+  const contents = `import { createWorker } from "./worker${OWN_EXTENSION}";
+${imports.join("\n")}
+export default createWorker({ servlets: [], features: [${all}] });`;
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: folder },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*", "node:*"],
+    logLevel: "silent",
+  });
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+}
+
+const shown = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;

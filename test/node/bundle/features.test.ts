@@ -1,0 +1,108 @@
+import { readdir } from "node:fs/promises";
+import { basename } from "node:path";
+import { expect, test } from "vitest";
+import {
+  FEATURES,
+  featureExport,
+  featuresFor,
+  neededBindings,
+  type Project,
+} from "../../../src/bundle/features.ts";
+import { bundleSource } from "../../../src/bundle/bundle-module.ts";
+import {
+  abandonedClasses,
+  boundIn,
+  lackingLines,
+} from "../../../src/bundle/commands/wrangler-config.ts";
+
+const servlet = (name: string, manifest: Project["servlets"][number]["manifest"] = {}) => ({
+  name,
+  manifest,
+});
+
+/** The features of a project with these bindings, and otherwise one plain servlet. */
+const featuresWith = (bindings: readonly string[], project: Partial<Project> = {}) => [
+  ...featuresFor({
+    servlets: [servlet("hello")],
+    profiles: {},
+    variables: new Set(),
+    ...project,
+    bindings: new Set(bindings),
+  }).keys(),
+];
+
+test("every file of src/features is a feature that a bundle can have", async () => {
+  const files = (await readdir("src/features")).map((file) => basename(file, ".ts"));
+  expect(files.filter((name) => name !== "all").toSorted()).toEqual([...FEATURES].toSorted());
+});
+
+test.each<[string, string[], Partial<Project>, string[]]>([
+  ["nothing is bound", [], {}, []],
+  ["only what every server uses is bound", ["KEY_RING", "ATTEMPTS", "QUOTAS"], {}, []],
+  ["tasks are bound", ["TASKS"], {}, ["tasks", "people"]],
+  ["sessions are bound", ["SESSIONS", "TASKS"], {}, ["tasks", "sessions", "people"]],
+  ["state is bound", ["SERVLET_STATES"], {}, ["state", "operator"]],
+  ["the sign-in is bound", ["GRANTS"], {}, ["sign-in", "issuers"]],
+  ["issuers are set", [], { variables: new Set(["OAUTH_ISSUERS"]) }, ["issuers"]],
+  [
+    "a servlet calls others",
+    [],
+    { servlets: [servlet("a", { may_call: ["b:*"] })] },
+    ["tool-calls"],
+  ],
+  ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
+  ["servlets can be installed", ["INSTALLS"], {}, ["tool-calls", "installs", "operator"]],
+])("where %s, the script has what that needs", (_what, bindings, project, features) => {
+  expect(featuresWith(bindings, project)).toEqual(features);
+});
+
+test("the module imports the features that it names", () => {
+  const source = bundleSource([], "src/bundle.gen.ts", undefined, { features: ["sign-in", "otc"] });
+  expect(source).toContain('import { signInFeature } from "./features/sign-in.ts";');
+  expect(source).toContain("features: [signInFeature, otcFeature] }");
+  expect(source).not.toContain("consoleFeature");
+  const all = bundleSource([], "src/bundle.gen.ts");
+  for (const name of FEATURES) expect(all).toContain(featureExport(name));
+});
+
+test("bindings and variables of every environment count", () => {
+  const text = `
+[vars]
+OAUTH_ISSUERS = "https://id.example"
+[assets]
+directory = "a"
+binding = "ASSETS"
+[[env.staging.durable_objects.bindings]]
+name = "TASKS"
+class_name = "Task"
+[[env.staging.kv_namespaces]]
+binding = "OAUTH_KV"
+`;
+  const { bindings, variables } = boundIn(text);
+  expect([...bindings].toSorted()).toEqual(["ASSETS", "OAUTH_KV", "TASKS"]);
+  expect([...variables]).toEqual(["OAUTH_ISSUERS"]);
+});
+
+test.each<[string, Project["servlets"][number]["manifest"], string[]]>([
+  ["keeps nothing", {}, []],
+  ["keeps state", { state: "caller" }, ["KEY_RING", "SERVLET_STATES", "QUOTAS"]],
+  [
+    "uses accounts",
+    { accounts: { github: { scopes: [], hosts: ["api.github.com"] } } },
+    ["KEY_RING", "PROFILES", "TASKS"],
+  ],
+])("a servlet that %s needs these objects", (_what, manifest, bindings) => {
+  expect([...neededBindings([servlet("one", manifest)]).keys()]).toEqual(bindings);
+  const lines = lackingLines('name = "mine"\n', bindings);
+  for (const one of bindings) expect(lines).toContain(`name = "${one}"`);
+  expect(lines.match(/durable_objects/g) ?? []).toHaveLength(bindings.length);
+});
+
+test("a class whose objects a migration has made is bound, or deleted by another", () => {
+  const made = '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Task", "Mine"]\n';
+  const bound = '[[durable_objects.bindings]]\nname = "TASKS"\nclass_name = "Task"\n';
+  const deleted = '[[migrations]]\ntag = "v2"\ndeleted_classes = ["Task"]\n';
+  expect(abandonedClasses(made)).toEqual(["Task"]);
+  expect(abandonedClasses(made + bound)).toEqual([]);
+  expect(abandonedClasses(made + deleted)).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { createApp } from "../../src/app.ts";
+import { features } from "../../src/features/all.ts";
+import { Kernel, type Feature } from "../../src/kernel.ts";
+import { durableObjects } from "../../src/objects.ts";
+import { bundle } from "../bundle.gen.ts";
+import { answerOf, ask, post, settings } from "./server.ts";
+
+/** A server with these features alone, and the settings and bindings of all. */
+const kernelWith = (some: readonly Feature[], variables: object = {}) =>
+  new Kernel({ ...bundle, features: some }, { ...settings, ...variables } as typeof settings);
+const serverWith = (some: readonly Feature[]) => createApp(kernelWith(some));
+
+const kernel = serverWith([]);
+
+test("the kernel alone serves clients of both eras, without sessions", async () => {
+  const called = await ask("tools/call", { name: "greet", arguments: { name: "Ada" } }, {}, kernel);
+  expect(called.result).toMatchObject({ content: [{ type: "text", text: "Hello, Ada!" }] });
+  const begin = {
+    ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+    params: {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "a", version: "1" },
+    },
+  };
+  const begun = await post(begin, {}, kernel);
+  expect(begun.headers.get("mcp-session-id")).toBeNull();
+  expect((await answerOf(begun)).result).toMatchObject({ protocolVersion: "2025-11-25" });
+  const call = {
+    ...{ jsonrpc: "2.0", id: 2, method: "tools/call" },
+    params: { name: "greet", arguments: { name: "Bob" } },
+  };
+  const { result } = await answerOf(
+    await post(call, { "mcp-protocol-version": "2025-11-25" }, kernel),
+  );
+  expect(result).toMatchObject({ content: [{ type: "text", text: "Hello, Bob!" }] });
+});
+
+test.each(["/", "/tools", "/ask/x", "/operator/state/hello", "/authorize", "/console/live"])(
+  "the kernel alone has nothing at %s, also for a browser",
+  async (path) => {
+    const headers = { accept: "text/html" };
+    const response = await kernel.fetch(new Request(`http://localhost:8787${path}`, { headers }));
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: expect.stringContaining("/mcp") });
+  },
+);
+
+test("a method of a feature that is left out is unknown", async () => {
+  const { error } = await ask("tasks/get", { taskId: "a" }, {}, kernel);
+  expect(error).toMatchObject({ code: -32601 });
+});
+
+test.each(features.map((one) => [one.name, one] as const))(
+  "a server with %s and what that needs begins, and serves",
+  async (_name, feature) => {
+    const server = serverWith([feature]);
+    const called = await ask(
+      "tools/call",
+      { name: "greet", arguments: { name: "Ada" } },
+      {},
+      server,
+    );
+    expect(called.result).toMatchObject({ content: [{ type: "text", text: "Hello, Ada!" }] });
+  },
+);
+
+test.each(features.map((one) => [one.name, one] as const))(
+  "a server with all but %s and what needs that begins, and serves",
+  async (_name, feature) => {
+    const left = features.filter((one) => one !== feature && one.needs?.includes(feature) !== true);
+    const server = serverWith(left);
+    const called = await ask(
+      "tools/call",
+      { name: "greet", arguments: { name: "Ada" } },
+      {},
+      server,
+    );
+    expect(called.result).toMatchObject({ content: [{ type: "text", text: "Hello, Ada!" }] });
+    const without = durableObjects(kernelWith(left));
+    const own = feature.start(kernelWith(left)).objects ?? {};
+    for (const name of Object.keys(own)) expect(without).not.toHaveProperty(name);
+  },
+);
+
+test.each([
+  ["OAUTH_ISSUERS", '[{"issuer":"https://id.example"}]', "OAUTH_ISSUERS under [vars]"],
+  ["OTC_JWT_SECRET", "secret ".repeat(8), "the binding CALL_RECORDS"],
+])("%s without what it is for says what brings that in", (name, value, by) => {
+  expect(() => kernelWith([], { [name]: value })).toThrow(
+    `${name} is set, and this server was built without`,
+  );
+  expect(() => kernelWith([], { [name]: value })).toThrow(by);
+});
+
+test("no two features have a part, an object or a method of the same name", () => {
+  const started = features.map((one) => one.start(kernelWith(features)));
+  const names = started.flatMap(({ objects = {}, parts = {}, methods = {} }) => [
+    ...Object.keys(objects),
+    ...Object.keys(parts),
+    ...Object.entries(methods).flatMap(([name, row]) =>
+      Object.keys(row)
+        .filter((key) => key !== "namedBy")
+        .map((key) => `${name} ${key}`),
+    ),
+  ]);
+  expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+});
