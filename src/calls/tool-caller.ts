@@ -99,8 +99,8 @@ export function toolCallerOf(outer: Outer): ToolCaller {
     },
     ended(ending: Ending) {
       if (ending.kind !== "suspended") return;
-      const { recorded } = ending.suspended;
-      ending.suspended.isSingleUse ||= isSingleUse;
+      const { recorded } = ending;
+      ending.isSingleUse ||= isSingleUse;
       if (inner !== undefined && recorded?.entries.length === inner.at) recorded.inner = inner;
     },
     failed() {

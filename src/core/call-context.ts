@@ -83,8 +83,46 @@ export interface CallChain {
   ask: Asker;
 }
 
+/**
+ * What the run of a servlet may ask of where its call was made. Each of these crosses to the object or isolate in which the
+ * guest runs, by its name in `CALL_FUNCTIONS`.
+ */
+export interface CallFunctions {
+  ask: Asker;
+  /** The server's own answer to an elicitation, by its params; absent where a run has not begun. */
+  lookUp?: LookUp;
+  /** Calls tools of other servlets; absent where the servlet may call none. */
+  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
+  /**
+   * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
+   * continue here, a `Fault` if it should not continue at all.
+   */
+  gate?(ms: number): Promise<void> | void;
+  /** Called before an HTTP request is sent that must not be sent twice. */
+  sending?(): Promise<void> | void;
+}
+
+/** The names of these functions. */
+export const CALL_FUNCTIONS = Object.keys({
+  ask: "",
+  lookUp: "",
+  callTools: "",
+  gate: "",
+  sending: "",
+} satisfies Record<keyof CallFunctions, "">) as (keyof CallFunctions)[];
+
+/** The parts of a call's context that a guest's run needs. */
+export interface RunContext extends CallFunctions {
+  /** Aborts when the result is no longer wanted. */
+  signal(): AbortSignal;
+  /** Delivers a notification of the servlet. Never throws. */
+  notify(notification: Notification): void;
+  /** Stores the journal; absent if it stays in memory. */
+  keeper?: Keeper | undefined;
+}
+
 /** Context of a call, from the request that made it. */
-export interface CallContext {
+export interface CallContext extends RunContext {
   /** The request's id, as the client gave it. */
   id: string | number;
   /** The request's `_meta`, as the client gave it. */
@@ -101,8 +139,6 @@ export interface CallContext {
   subject?: string;
   /** The trace that it is a part of, which goes on with the servlet's own requests. */
   trace?: Trace | undefined;
-  /** Aborts when the result is no longer wanted. */
-  signal(): AbortSignal;
   /**
    * The client's answers to earlier requests; with `unasked`, answers that it has sent in advance. `seed` (32
    * bytes in hex) determines the random numbers of the call, so that each retry is the same.
@@ -120,22 +156,6 @@ export interface CallContext {
   begun?: { seed: string; time: number };
   /** Absent where no calls are made. */
   chain?: CallChain;
-  /** Calls tools of other servlets; absent where the servlet may call none. */
-  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
   /** Credentials that the caller provided for this call. */
   credentials?: CallCredentials;
-  /** Stores the journal; absent if it stays in memory. */
-  keeper?: Keeper;
-  /**
-   * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
-   * continue here, a `Fault` if it should not continue at all.
-   */
-  gate?(ms: number): Promise<void> | void;
-  /** Called before an HTTP request is sent that must not be sent twice. */
-  sending?(): Promise<void> | void;
-  /** Delivers a notification of the servlet. Never throws. */
-  notify(notification: Notification): void;
-  ask: Asker;
-  /** The server's own answer to an elicitation, by its params; absent where a run has not begun. */
-  lookUp?: LookUp;
 }

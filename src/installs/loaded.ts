@@ -1,9 +1,8 @@
 import { settled, unsettled, type Settled } from "../core/settled.ts";
-import { CallHooks, DepartureWatch, hooksThere, type RunContext } from "../state/remote-hooks.ts";
-import { endingOf } from "../state/plain-ending.ts";
+import { CallHooks, DepartureWatch, hooksThere } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, logError } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { CallContext } from "../core/call-context.ts";
+import type { CallContext, RunContext } from "../core/call-context.ts";
 import type { PreparedServlet, BundledServlets } from "../servlets/bundle.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { callPartsOf, setupOf, type CallParts } from "../servlets/setup.ts";
@@ -11,6 +10,7 @@ import type { Ending, LogLevel, Setup } from "../wasm/call.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { isAllowed } from "../wasm/hosts.ts";
 import { inHttpSpan } from "../observe/spans.ts";
+import { plainSetup } from "./plain-setup.ts";
 import type { LoadedRun, RunnerEntrypoint, LoadedCode } from "./runner.ts";
 import type { StateFacet } from "./state-runner.ts";
 import { hexDigest } from "../core/digest.ts";
@@ -58,7 +58,7 @@ export class ServletLoader {
         throw stopped(servlet, cause);
       }),
     );
-    return endingOf(unsettled(settlement));
+    return unsettled(settlement);
   }
 
   /** Throws `invalid_params` that says why a servlet's module cannot be loaded. */
@@ -113,29 +113,14 @@ export function loadedRun(
   setup: Setup,
   run: Pick<LoadedRun, "export" | "input" | "recorded" | "seed" | "time">,
 ): Omit<LoadedRun, "id"> {
-  const { config, allowedHosts, resends, logLevel, trace, caller, fuel, fuelUsed } = setup;
-  const { waitMs, place, confirmsCalls } = setup;
   const secrets = (manifest.allowed_secrets ?? []).flatMap(({ service, user }) => {
     const value = setup.secret(service, user);
     return value === undefined ? [] : [{ service, user, value }];
   });
-  const isResent = resends === true;
   return {
     ...run,
     servlet: { name, manifest },
-    setup: {
-      config,
-      allowedHosts,
-      resends: isResent,
-      logLevel,
-      trace,
-      caller,
-      fuel,
-      fuelUsed,
-      waitMs,
-      place,
-      confirmsCalls,
-    },
+    setup: plainSetup(setup),
     secrets,
     credentials: call.credentials,
     there: hooksThere(call),

@@ -6,24 +6,18 @@ import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { invalidBuild } from "./build.ts";
 import type { CallCredentials } from "../core/call-context.ts";
-import { plainEnding, type PlainEnding } from "../state/plain-ending.ts";
+import type { CommittedEnding } from "../state/changes.ts";
 import { contextOf, type RemoteHooks, type RemoteRun } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { configureLimits } from "../core/limits.ts";
 import type { PreparedServlet } from "../servlets/bundle.ts";
 import { guestCredentials } from "../servlets/config.ts";
 import { userFunctions } from "../servlets/hyper/functions.ts";
-import { callExport, type LogLevel, type Program, type Setup } from "../wasm/call.ts";
+import type { PlainSetup } from "./plain-setup.ts";
+import { callExport, type LogLevel, type Program } from "../wasm/call.ts";
 import { GuestError } from "../wasm/guest.ts";
 import { demandPrepared, hostFunctions, notPrepared } from "../wasm/link.ts";
 import { liveWorld, type GuestRequest } from "../wasm/world.ts";
-
-/** The parts of a `Setup` that are values. */
-type PlainSetup = Pick<
-  Setup,
-  | ("config" | "allowedHosts" | "resends" | "logLevel" | "trace" | "caller")
-  | ("fuel" | "fuelUsed" | "waitMs" | "place" | "confirmsCalls")
->;
 
 export interface LoadedRun extends RemoteRun {
   servlet: Pick<PreparedServlet, "name" | "manifest">;
@@ -41,7 +35,7 @@ export interface LoadedHooks extends RemoteHooks {
 
 /** RPC type of the entrypoint. */
 export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
-  run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>>;
+  run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<CommittedEnding>>;
   cancel(id: string): void;
   /** Throws `invalid_params` for a module that imports what servlets may not, lacks these exports, or was not prepared. */
   check(exports: readonly string[]): Promise<Settled<void>>;
@@ -62,9 +56,9 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
   const running = new RunningCalls();
 
   return class Runner extends WorkerEntrypoint implements RunnerEntrypoint {
-    run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<PlainEnding>> {
+    run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<CommittedEnding>> {
       const ended = running.run(run, hooks, async (setup) =>
-        plainEnding(await callExport(program, run.export, run.input, setup)),
+        callExport(program, run.export, run.input, setup),
       );
       // Even if the caller has left, a suspended guest must run to its end.
       this.ctx.waitUntil(ended);

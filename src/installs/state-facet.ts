@@ -1,7 +1,7 @@
 import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { RpcTarget } from "cloudflare:workers";
-import type { PlainEnding } from "../state/plain-ending.ts";
-import { type RunContext } from "../state/remote-hooks.ts";
+import type { CommittedEnding } from "../state/changes.ts";
+import type { RunContext } from "../core/call-context.ts";
 import type { StateSummary } from "../state/state-export.ts";
 import type { Imported, BackendRun, StateBackend } from "../state/state-backend.ts";
 import type { Position, StoredRow } from "../storage/stored-rows.ts";
@@ -46,7 +46,7 @@ export class FacetBackend implements StateBackend {
     room,
     reserve,
     ...run
-  }: BackendRun): Promise<PlainEnding> {
+  }: BackendRun): Promise<CommittedEnding> {
     const setup = setupOf(servlet, this.#loader.deployment, call);
     const id = crypto.randomUUID();
     const values = { ...loadedRun(servlet, call, setup, run), id, isDurable };

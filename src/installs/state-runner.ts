@@ -4,7 +4,7 @@
  */
 import { settled, unsettled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { PlainEnding } from "../state/plain-ending.ts";
+import type { CommittedEnding } from "../state/changes.ts";
 import { ScopeState } from "../state/scope-state.ts";
 import { exportOf, summaryOf, type StateSummary } from "../state/state-export.ts";
 import { importInto } from "../state/state-import.ts";
@@ -63,7 +63,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
       return new ScopeState(this.ctx.storage, this.ctx.props.key);
     }
 
-    run(run: StateRun, hooks: StateHooks): Promise<Settled<PlainEnding>> {
+    run(run: StateRun, hooks: StateHooks): Promise<Settled<CommittedEnding>> {
       const { servlet, export: name, input, isDurable, room } = run;
       const ended = running.run(run, hooks, (setup) =>
         this.#state.call({

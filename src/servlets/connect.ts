@@ -120,8 +120,9 @@ export const begunBy = ({ begun, input }: Pick<CallContext, "begun" | "input">) 
 
 /** The ending of a run whose call may be resumed only once. */
 function usedOnce(ending: Ending): Ending {
-  if (ending.kind === "suspended") ending.suspended.isSingleUse = true;
-  return ending.kind === "returned" ? { ...ending, isSingleUse: true } : ending;
+  return ending.kind === "returned" || ending.kind === "suspended"
+    ? { ...ending, isSingleUse: true }
+    : ending;
 }
 
 /** The fault of a call that cannot go on with the servlet as it is now. */

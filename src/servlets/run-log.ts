@@ -157,8 +157,7 @@ function tell(watched: LoggedRun, ending: Ending | undefined, verdict: Verdict):
 const briefly = (message: string): string => beginningOf(message.split("\n", 1)[0]!, ERROR_EXCERPT);
 
 /** Fuel that the runs of a call have used. */
-export const fuelIn = (ending: Ending | undefined): number =>
-  (ending?.kind === "suspended" ? ending.suspended.fuelUsed : ending?.fuelUsed) ?? 0;
+export const fuelIn = (ending: Ending | undefined): number => ending?.fuelUsed ?? 0;
 
 /** Printable, whatever characters the names contain; only a message may have more than one line. */
 const textOf = (line: RunLine): string => {

@@ -104,9 +104,13 @@ export function outputOf(ending: Ending): Json {
   return output;
 }
 
+/** The call of a run that has been interrupted. */
+export const suspendedBy = (ending: Ending & { kind: "suspended" }): Suspended =>
+  new Suspended(ending.reason, ending.fuelUsed, ending);
+
 /** Reads the output of a run that may be suspended, or may return a request for input. */
 export function outcomeOf<T>(ending: Ending, read: (output: Json) => T): Outcome<T> {
-  if (ending.kind === "suspended") return ending.suspended;
+  if (ending.kind === "suspended") return suspendedBy(ending);
   const output = outputOf(ending);
   if (ending.kind === "returned" && output["resultType"] === "input_required") {
     return inputRequired(output, ending);

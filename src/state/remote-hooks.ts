@@ -4,52 +4,60 @@ import { settled, unsettled, type Settled } from "../core/settled.ts";
  * what it asks and stores goes back by RPC.
  */
 import { RpcTarget, waitUntil } from "cloudflare:workers";
-import type { Answer, Answers, Asks } from "../core/asks.ts";
-import type { AskedCalls, CallContext, CalledTools } from "../core/call-context.ts";
+import { CALL_FUNCTIONS, type CallFunctions, type RunContext } from "../core/call-context.ts";
 import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Json, Notification } from "../core/model.ts";
-import type { JournalEntry, JournalHead, Keeper, MethodClass, Recorded } from "../core/record.ts";
+import type { Notification } from "../core/model.ts";
+import type { Keeper, Recorded } from "../core/record.ts";
 import type { ServletRef } from "../servlets/bundle.ts";
 import type { CallParts } from "../servlets/setup.ts";
 
-/** The parts of its call's context that a guest's run needs. */
-export type RunContext = Pick<
-  CallContext,
-  "signal" | "notify" | "ask" | "lookUp" | "gate" | "sending" | "keeper" | "callTools"
->;
+/** The functions of a call that its guest may call from another object or isolate, with those that store its journal. */
+type Functions = Required<CallFunctions & Pick<Keeper, "begin" | "intend" | "keep">>;
+type FunctionName = keyof Functions;
+/** Those functions take a signal, too. */
+const OF_CALL: ReadonlySet<FunctionName> = new Set(CALL_FUNCTIONS);
+
+/** Those that a call has. */
+function functionsOf(call: RunContext): Partial<Functions> {
+  const { keeper } = call;
+  const all: Partial<Functions> = {};
+  for (const name of CALL_FUNCTIONS) if (call[name]) all[name] = call[name] as never;
+  if (keeper === undefined) return all;
+  all.begin = keeper.begin.bind(keeper);
+  all.keep = keeper.keep.bind(keeper);
+  if (keeper.intend) all.intend = keeper.intend.bind(keeper);
+  return all;
+}
 
 /** The functions of a call's context, for the object in which its guest runs. */
-export class CallHooks extends RpcTarget {
+export class CallHooks extends RpcTarget implements RemoteHooks {
   readonly #call: RunContext;
+  readonly #functions: Partial<Functions>;
   readonly #signal: () => AbortSignal;
 
   /** `signal` returns the call's signal; it is called when the call first waits. */
   constructor(call: RunContext, signal: () => AbortSignal) {
     super();
     this.#call = call;
+    this.#functions = functionsOf(call);
     this.#signal = signal;
   }
 
-  ask(asks: Asks): Promise<Settled<Answers>> {
-    return this.#waiting((signal) => this.#call.ask(asks, signal));
-  }
-  lookUp(params: Json): Promise<Settled<Answer>> {
-    return this.#waiting((signal) => this.#call.lookUp!(params, signal));
-  }
   /**
-   * `now` is the time where the guest runs. That clock may be ahead of this one, and a guest that sleeps must see the whole
-   * time pass. A lead of more than `clockSlackMs` means that a clock was set back, and counts as that.
+   * Calls the function with this name. `now` is the time where the guest runs. That clock may be ahead of this one, and a guest
+   * that sleeps must see the whole time pass. A lead of more than `clockSlackMs` means that a clock was set back, and counts as
+   * that.
    */
-  gate(ms: number, now: number): Promise<Settled<void>> {
-    const ahead = ms > 0 ? Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs) : 0;
-    return this.#waiting(() => this.#call.gate?.(ms + ahead));
-  }
-  sending(): Promise<Settled<void>> {
-    return this.#waiting(() => this.#call.sending?.());
-  }
-  callTools(asked: AskedCalls): Promise<Settled<CalledTools>> {
-    return this.#waiting((signal) => this.#call.callTools!(asked, signal));
+  call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>> {
+    const [ms] = args;
+    const ahead = Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs);
+    const given = name === "gate" && typeof ms === "number" && ms > 0 ? [ms + ahead] : args;
+    return this.#waiting((signal) => {
+      if (!Object.hasOwn(this.#functions, name)) throw new Error(`The call has no ${name}.`);
+      const work = this.#functions[name] as (...all: unknown[]) => unknown;
+      return work(...given, ...(OF_CALL.has(name) ? [signal] : []));
+    });
   }
   /** Answers at once: proves to the guest's object that the call is still alive, so its answers may still come. */
   isThere(): Promise<Settled<void>> {
@@ -57,17 +65,6 @@ export class CallHooks extends RpcTarget {
   }
   async notify(notification: Notification): Promise<void> {
     this.#call.notify(notification);
-  }
-  begin(head: JournalHead): Promise<Settled<void>> {
-    return this.#waiting(() => this.#call.keeper?.begin(head));
-  }
-  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>> {
-    return this.#waiting(
-      async () => (await this.#call.keeper?.intend?.(position, key, method)) ?? false,
-    );
-  }
-  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>> {
-    return this.#waiting(() => this.#call.keeper?.keep(position, entry, notices));
   }
 
   /** Does work that the guest waits for. From then on, the guest is cancelled when its result is no longer wanted. */
@@ -159,21 +156,31 @@ async function answeredLater<T>(
   }
 }
 
+/** Functions whose answer may take as long as the call: that of others comes soon, or the call is gone. */
+const LONG: ReadonlySet<FunctionName> = new Set(["callTools"]);
+
 /** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
-export const contextOf = (hooks: RemoteHooks, there: HooksThere, sent: Promise<unknown>[]) => ({
-  // It fails where who has made the call is gone: then nobody hears of it.
-  notify: (notification: Notification) =>
-    void sent.push(hooks.notify(notification).catch(() => {})),
-  ask: (asks: Asks) => answered(hooks.ask(asks)),
-  lookUp: (params: Json) => answered(hooks.lookUp(params)),
-  ...(there.gate && { gate: (ms: number) => answered(hooks.gate(ms, Date.now())) }),
-  ...(there.sending && { sending: () => answered(hooks.sending()) }),
-  ...(there.callTools && {
-    callTools: (asked: AskedCalls, signal: AbortSignal) =>
-      answeredLater(hooks.callTools(asked), hooks, signal),
-  }),
-  keeper: keeperOf(hooks, there),
-});
+export function contextOf(
+  hooks: RemoteHooks,
+  { functions }: There,
+  sent: Promise<unknown>[],
+): Omit<RunContext, "signal"> {
+  const remote: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
+  for (const name of functions)
+    remote[name] = (...args) => {
+      const signal = args.at(-1);
+      if (!(signal instanceof AbortSignal)) return answered(hooks.call(name, args, Date.now()));
+      const answer = hooks.call(name, args.slice(0, -1), Date.now());
+      return LONG.has(name) ? answeredLater(answer, hooks, signal) : answered(answer);
+    };
+  const { begin, intend, keep, ...own } = remote as unknown as Partial<Functions>;
+  return {
+    ...(own as CallFunctions),
+    // It fails where who has made the call is gone: then nobody hears of it.
+    notify: (notification) => void sent.push(hooks.notify(notification).catch(() => {})),
+    keeper: begin && keep && { begin, keep, ...(intend && { intend }) },
+  };
+}
 
 /**
  * The signal of a run whose call is in another object or isolate. The call's own signal is watched from the first `get`; the
@@ -208,49 +215,23 @@ export class RemoteSignal {
 
 /** The hooks of a call that is somewhere else. */
 export interface RemoteHooks {
-  ask(asks: Asks): Promise<Settled<Answers>>;
-  lookUp(params: Json): Promise<Settled<Answer>>;
-  gate(ms: number, now: number): Promise<Settled<void>>;
-  sending(): Promise<Settled<void>>;
-  callTools(asked: AskedCalls): Promise<Settled<CalledTools>>;
+  call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>>;
   isThere(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
-  begin(head: JournalHead): Promise<Settled<void>>;
-  intend(position: number, key: string, method: MethodClass): Promise<Settled<boolean>>;
-  keep(position: number, entry: JournalEntry, notices: number): Promise<Settled<void>>;
 }
 
-/** Which hooks a call has: those that it lacks are not called. */
-export interface HooksThere {
-  gate: boolean;
-  sending: boolean;
-  callTools: boolean;
-  keeper: boolean;
-  intend: boolean;
+/** What a call has where it was made. */
+export interface There {
+  /** Those that it lacks are not called. */
+  functions: FunctionName[];
   /** True if the call may be run again from its record. */
   repeats: boolean;
 }
 
-export const hooksThere = ({ gate, sending, callTools, keeper }: RunContext): HooksThere => ({
-  gate: gate !== undefined,
-  sending: sending !== undefined,
-  callTools: callTools !== undefined,
-  keeper: keeper !== undefined,
-  intend: keeper?.intend !== undefined,
-  repeats: keeper !== undefined && keeper.isVolatile !== true,
+export const hooksThere = (call: RunContext): There => ({
+  functions: Object.keys(functionsOf(call)) as FunctionName[],
+  repeats: call.keeper !== undefined && call.keeper.isVolatile !== true,
 });
-
-function keeperOf(hooks: RemoteHooks, there: HooksThere): Keeper | undefined {
-  if (!there.keeper) return undefined;
-  return {
-    begin: (head) => answered(hooks.begin(head)),
-    keep: (position, entry, notices) => answered(hooks.keep(position, entry, notices)),
-    ...(there.intend && {
-      intend: (position: number, key: string, method: MethodClass) =>
-        answered(hooks.intend(position, key, method)),
-    }),
-  };
-}
 
 /** A run of a servlet's export in another isolate. */
 export interface RemoteRun {
@@ -262,7 +243,7 @@ export interface RemoteRun {
   seed?: string | undefined;
   /** When its record begins, if not later, in Unix ms. */
   time?: number | undefined;
-  there: HooksThere;
+  there: There;
 }
 
 /** A run in the state of the servlet's scope. */

@@ -30,12 +30,7 @@ import type { Instance } from "../wasm/link.ts";
 import { borrow, drop, usedWhenPristine } from "../wasm/pool.ts";
 import { dropKept, keepInstance, takeKept, type KeptInstance } from "./kept-instances.ts";
 import type { KnownBlocks, Write } from "./state-blocks.ts";
-import {
-  changeOf,
-  plainEnding,
-  type ChangeNotification,
-  type PlainEnding,
-} from "./plain-ending.ts";
+import { changeOf, withChanges, type ChangeNotification, type CommittedEnding } from "./changes.ts";
 import {
   CorruptState,
   type CallOutcome,
@@ -128,7 +123,7 @@ export class ScopeState {
   }
 
   /** Runs an export, and stores what it has changed before its ending is returned. */
-  async call(run: ScopeRun): Promise<PlainEnding> {
+  async call(run: ScopeRun): Promise<CommittedEnding> {
     const { servlet, program, setup } = run;
     const { recorded, seed } = setup;
     const after = recorded?.notices ?? 0;
@@ -168,7 +163,7 @@ export class ScopeState {
       },
       this.#source(running),
     );
-    return plainEnding(ending, running.isCommitted ? running.changes : []);
+    return running.isCommitted ? withChanges(ending, running.changes) : ending;
   }
 
   /** The folders of a run; undefined if its servlet has none. Throws as `filesFor`. */
@@ -360,7 +355,7 @@ export class ScopeState {
       if (files) charged(guest, files, () => files.seal(how));
       ending.fuelUsed = guest.fuelMeter!.used;
       if (isDurable) {
-        const ended = { ending: plainEnding(ending, changes), said };
+        const ended = { ending: withChanges(ending, changes), said };
         const { recorded: begun } = setup;
         const record = guest.journal.recorded();
         writes.push(...(await this.rows.sealEnding(record, ended, { begun, afterPiece })));

@@ -4,6 +4,7 @@ import type { Deployment } from "../servlets/deployment.ts";
 import type { StoredSize } from "../observe/counts.ts";
 import type { QuotaEnv } from "../auth/quota.ts";
 import { isRecent } from "../core/recent.ts";
+import type { RunContext } from "../core/call-context.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../storage/alarm.ts";
@@ -15,12 +16,11 @@ import { connected } from "../servlets/connect.ts";
 import { callPartsOf } from "../servlets/setup.ts";
 import type { Viewer } from "../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../servlets/servlet.ts";
-import { changesIn, endingOf, type PlainEnding } from "./plain-ending.ts";
+import type { CommittedEnding } from "./changes.ts";
 import {
   contextOf,
   type RemoteHooks,
   RemoteSignal,
-  type RunContext,
   type StatefulRun,
   type StateImport,
 } from "./remote-hooks.ts";
@@ -96,7 +96,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
   }
 
   /** Runs an export, and stores what it has changed before its ending is returned. */
-  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<PlainEnding>> {
+  run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<CommittedEnding>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(run.servlet));
       const signal = new RemoteSignal(hooks);
@@ -139,7 +139,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     const servlet = connected(prepared, {
       ...deployment,
       runStateful: async (bundled, run, call) =>
-        endingOf(await this.#call(bundled, { ...run, call: callPartsOf(call) }, call)),
+        this.#call(bundled, { ...run, call: callPartsOf(call) }, call),
     });
     // Lists that all callers share do not depend on who asks first.
     const asker = prepared.manifest.state === "server" ? {} : viewer;
@@ -187,7 +187,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     }
   }
 
-  async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<PlainEnding> {
+  async #call(servlet: PreparedServlet, run: Run, call: RunContext): Promise<CommittedEnding> {
     const backend = await this.#backend(servlet);
     const { state: scope } = servlet.manifest;
     await this.#postponeDeletion(servlet, run.call.caller);
@@ -210,7 +210,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
         return this.#reservation.demand(caller, bytes, addsFiles);
       },
     });
-    const hasChanged = changesIn(ending).some(({ method }) => method.endsWith("list_changed"));
+    const hasChanged = ending.changes?.some(({ method }) => method.endsWith("list_changed"));
     // Another version may have started with empty memory, and so with other lists.
     const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
     if (hasChanged || isOther) this.#lists = undefined;

@@ -9,7 +9,7 @@ import type { CollectedLists } from "../servlets/servlet.ts";
 import { begunBy } from "../servlets/connect.ts";
 import { callPartsOf } from "../servlets/setup.ts";
 import type { Deployment, Viewer } from "../servlets/deployment.ts";
-import { changesIn, endingOf, noticeOf, type PlainEnding } from "./plain-ending.ts";
+import { noticeOf, type CommittedEnding } from "./changes.ts";
 import { CallHooks, DepartureWatch, hooksThere } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
@@ -47,12 +47,12 @@ export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
       };
       const hooks = new CallHooks(call, departure.watch);
       // RPC types cannot express the recursive `Recorded`.
-      const ended = state.run(about, hooks) as unknown as Promise<Settled<PlainEnding>>;
+      const ended = state.run(about, hooks) as unknown as Promise<Settled<CommittedEnding>>;
       const settlement = await departure.during(ended);
       const ending = unsettled(settlement);
       const audience = audienceOf(servlet, call);
-      for (const change of changesIn(ending)) call.notify(noticeOf(change, audience));
-      return endingOf(ending);
+      for (const change of ending.changes ?? []) call.notify(noticeOf(change, audience));
+      return ending;
     },
     ...(objects && {
       async listStateful(servlet: PreparedServlet, viewer: Viewer) {

@@ -4,8 +4,8 @@ import { programOf } from "../servlets/connect.ts";
 import type { Deployment } from "../servlets/deployment.ts";
 import { setupOf, type CallParts } from "../servlets/setup.ts";
 import { newInstanceOf } from "../wasm/pool.ts";
-import type { PlainEnding } from "./plain-ending.ts";
-import type { RunContext } from "./remote-hooks.ts";
+import type { CommittedEnding } from "./changes.ts";
+import type { RunContext } from "../core/call-context.ts";
 import { ScopeState, type ScopeRun } from "./scope-state.ts";
 import { exportOf, summaryOf, type StateSummary } from "./state-export.ts";
 import { importInto } from "./state-import.ts";
@@ -50,7 +50,7 @@ export interface Imported {
 
 /** A database with the state of a servlet in one scope, in which its guest runs. */
 export interface StateBackend {
-  call(run: BackendRun): Promise<PlainEnding>;
+  call(run: BackendRun): Promise<CommittedEnding>;
   /** Sizes and times of the state; `build` is that of the servlet (see `buildIdOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
   /** A file of what is kept: see `src/state/state-file.ts`. */
@@ -90,7 +90,7 @@ export class OwnBackend implements StateBackend {
     return (this.#opened ??= new ScopeState(this.#storage, this.#key));
   }
 
-  call({ servlet, call, recorded, seed, time, ...run }: BackendRun): Promise<PlainEnding> {
+  call({ servlet, call, recorded, seed, time, ...run }: BackendRun): Promise<CommittedEnding> {
     return this.#state.call({
       ...run,
       servlet,

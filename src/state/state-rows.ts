@@ -15,7 +15,7 @@ import { PART } from "../core/parts.ts";
 import { stringBytes } from "../core/text.ts";
 import type { Notification } from "../core/model.ts";
 import { innerStateOf, type JournalEntry, type Recorded } from "../core/record.ts";
-import type { PlainEnding } from "./plain-ending.ts";
+import type { CommittedEnding } from "./changes.ts";
 import type { KeptInstance } from "./kept-instances.ts";
 import { applyRest, type Rest } from "./rest.ts";
 import {
@@ -47,7 +47,7 @@ DELETE FROM ending_parts WHERE seed IN (
 
 /** How a call has ended. */
 export interface CallOutcome {
-  ending: PlainEnding;
+  ending: CommittedEnding;
   /** The notifications of its last run: the first `limits.outputBytes` of them. Earlier runs had sent `after` others. */
   said: { after: number; notices: readonly Notification[] };
 }

@@ -1,6 +1,5 @@
 import type { CallContext } from "../core/call-context.ts";
 import { buildIdOf, ScopeState, type StateStorage } from "../state/scope-state.ts";
-import { endingOf } from "../state/plain-ending.ts";
 import { scopeOf, type Scope } from "../state/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
@@ -65,11 +64,10 @@ export class TestStates {
     const whole = { ...run, servlet, program, setup, isDurable: false };
     return this.#inTurn(scopeOf(servlet.manifest, call), async (state): Promise<Ending> => {
       const ending = await state.call(whole);
-      const changes = ending.kind === "suspended" ? [] : (ending.changes ?? []);
-      for (const { method, uri } of changes) {
+      for (const { method, uri } of ending.changes ?? []) {
         call.notify({ method, ...(uri !== undefined && { params: { uri } }) });
       }
-      return endingOf(ending);
+      return ending;
     });
   }
 

@@ -2,7 +2,7 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
-import { Suspended, Wait } from "../core/suspension.ts";
+import { Wait, type WaitReason } from "../core/suspension.ts";
 import { BudgetExceeded, type Budget, type Fuel } from "./budget.ts";
 import { Exit, Guest, GuestError, Unwound, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
@@ -30,7 +30,14 @@ export type Ending =
    */
   | { kind: "trapped"; message: string; fuelUsed?: number; failure?: string | undefined }
   /** By a `Wait`: the guest is gone, and the call can be run again. */
-  | { kind: "suspended"; suspended: Suspended };
+  | {
+      kind: "suspended";
+      reason: WaitReason;
+      fuelUsed: number;
+      recorded?: Recorded | undefined;
+      /** As in `Suspended`. */
+      isSingleUse?: boolean;
+    };
 
 /** Where a call's instance comes from, and what becomes of it. */
 export interface InstanceSource {
@@ -148,7 +155,7 @@ async function interrupted(guest: Guest, reason: unknown): Promise<Ending> {
   const { used, innerFuel } = fuelMeter!;
   const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + innerFuel : used;
   const recorded = journal.recorded(reason.reason);
-  return { kind: "suspended", suspended: new Suspended(reason.reason, fuelUsed, { recorded }) };
+  return { kind: "suspended", reason: reason.reason, fuelUsed, ...(recorded && { recorded }) };
 }
 
 /** Runs one export in an instance that has started, in a call of this guest that cannot be suspended. */

@@ -1,7 +1,6 @@
 /** The parts of the host that one call of a guest may use. */
-import type { Asker, LookUp } from "../core/asks.ts";
 import type { Files } from "../files/files.ts";
-import type { CalledTools, AskedCalls } from "../core/call-context.ts";
+import type { RunContext } from "../core/call-context.ts";
 import type { Notification } from "../core/model.ts";
 import type { Trace } from "../observe/trace-context.ts";
 import type { World } from "./world.ts";
@@ -19,7 +18,7 @@ export interface GuestCredentials {
 }
 
 /** Everything that one call of a guest may use, and the sinks of its output. Valid for one call. */
-export interface Setup {
+export interface Setup extends Omit<RunContext, "keeper"> {
   world: World;
   /** Extism's config: strings that the manifest gives to the servlet. */
   config: Readonly<Record<string, string>>;
@@ -45,25 +44,13 @@ export interface Setup {
   waitMs?: number | undefined;
   /** Its place among the calls that servlets make: see `CallChain`. */
   place?: string | undefined;
-  /** Aborts when no client waits for the call any more. */
-  signal(): AbortSignal;
   log(level: LogLevel, text: string): void;
-  notify(notification: Notification): void;
   /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
   changed?(notification: Notification): void;
-  ask: Asker;
   /** The URI of a view of the servlet, by that or by its name; undefined if it has none. */
   viewUri?(named: string): string | undefined;
-  /** The server's own answer to an elicitation, by its params. Absent where the server has nothing of a caller's. */
-  lookUp?: LookUp;
-  /** Calls tools of other servlets; absent where it may call none. */
-  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
   /** True if the user must allow some of these calls. */
   confirmsCalls?: boolean;
-  /** Called before the guest asks for something slow (`ms` if known): `CallContext` says what it throws. */
-  gate?(ms: number): Promise<void> | void;
-  /** Called before an HTTP request is sent that must not be sent twice. */
-  sending?(): Promise<void> | void;
   credentials?: GuestCredentials;
   /** The folders of the call, if it has any. Whoever provides them commits or drops their changes. */
   files?: Files;

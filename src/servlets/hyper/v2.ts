@@ -12,6 +12,7 @@ import {
   type Dialect,
   type Interface,
   type Servlet,
+  suspendedBy,
 } from "../servlet.ts";
 import { userFunctions } from "./functions.ts";
 import { validList } from "../tidy/lists.ts";
@@ -101,7 +102,7 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       rootsChanged(call: CallContext) {
         const context = { _meta: {}, context: contextOf(call, idsAsGiven) };
         return run(ROOTS_CHANGED, JSON.stringify(context), call, (ending) => {
-          if (ending.kind === "suspended") return ending.suspended;
+          if (ending.kind === "suspended") return suspendedBy(ending);
           if (ending.kind === "returned") return {};
           throw new Fault("servlet_failed", ending.message);
         });

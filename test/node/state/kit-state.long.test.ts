@@ -1,7 +1,6 @@
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { servedFrom } from "../../../src/bundle/served.ts";
-import { endingOf } from "../../../src/state/plain-ending.ts";
 import { StateSealing } from "../../../src/state/state-sealing.ts";
 import { processor } from "../../../src/wasm/processor.ts";
 import { ScopeState } from "../../../src/state/scope-state.ts";
@@ -42,7 +41,7 @@ function newScope() {
       setup: { ...setup, fuel: fuel.most },
     });
     fuel.used = ending.fuelUsed ?? 0;
-    return endingOf(ending);
+    return ending;
   };
   const servlet = connected(drafts, { ...deployment, runStateful });
   const call = async (name: string, args: Json = {}) => {

@@ -12,7 +12,6 @@ import type { Json } from "../../../src/core/model.ts";
 import { refOf, type PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { endingOf } from "../../../src/state/plain-ending.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
 import { callPartsOf } from "../../../src/servlets/setup.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -159,7 +158,7 @@ export async function callIn(
         recorded: call.recorded,
         there: hooksThere(call),
       };
-      return endingOf(unsettled(await object.run(about, new CallHooks(call, call.signal))));
+      return unsettled(await object.run(about, new CallHooks(call, call.signal)));
     },
   });
   return callTool(name, args, { ...nobodysCall, principal: { name: "ada" }, ...more }).then(

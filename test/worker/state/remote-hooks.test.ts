@@ -1,12 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { RunContext } from "../../../src/core/call-context.ts";
 import type { Settled } from "../../../src/core/settled.ts";
 import { limits } from "../../../src/core/limits.ts";
-import {
-  CallHooks,
-  RemoteSignal,
-  type RemoteHooks,
-  type RunContext,
-} from "../../../src/state/remote-hooks.ts";
+import { CallHooks, RemoteSignal, type RemoteHooks } from "../../../src/state/remote-hooks.ts";
 
 const DAY = 86_400_000;
 
@@ -27,9 +23,9 @@ test.each<[what: string, ms: number, aheadMs: number, waited: number]>([
   const gate = vi.fn<(ms: number) => void>();
   const call = { gate } as unknown as RunContext;
   const hooks = new CallHooks(call, () => new AbortController().signal);
-  const answer: Settled<void> = await hooks.gate(ms, 1_700_000_000_000 + aheadMs);
+  const answer: Settled<unknown> = await hooks.call("gate", [ms], 1_700_000_000_000 + aheadMs);
   expect(answer).toEqual({ value: undefined });
-  expect(gate.mock.calls).toEqual([[waited]]);
+  expect(gate.mock.calls.map(([one]) => one)).toEqual([waited]);
 });
 
 test("a guest that begins to wait is stopped where who has made its call is gone already", async () => {
