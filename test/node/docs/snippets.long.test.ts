@@ -62,9 +62,10 @@ async function entryWithProfiles(): Promise<string> {
   // Other pages show what the whole server lists.
   const { "": _, ...profiles } = all;
   const entry = `import { bundle } from "../../src/bundle.gen.ts";
+import { features } from "../../src/features/all.ts";
 import { createWorker } from "../../src/worker.ts";
 const profiles = ${JSON.stringify(profiles)};
-const { worker, objects } = createWorker({ ...bundle, profiles });
+const { worker, objects } = createWorker({ ...bundle, profiles, features });
 export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
 export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
 export default worker;

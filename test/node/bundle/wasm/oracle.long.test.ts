@@ -84,5 +84,8 @@ test("the same input makes the same bundle, to the byte", async () => {
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
   const { archive: skills } = await skillsIn(".", ".bundle");
-  expect(bundleSource(warm, out, runner, { skills })).toBe(await readFile(out, "utf8"));
+  const { featuresOf } = await import("../../../../src/bundle/commands/make-module.ts");
+  const features = featuresOf({ servlets: warm.map(({ found }) => found) });
+  const source = bundleSource(warm, out, runner, { skills, features });
+  expect(source).toBe(await readFile(out, "utf8"));
 });
