@@ -20,7 +20,7 @@ const IN_GUESTS = new Set([
 /** Rows that are about their peer, or need servlets that are installed. */
 const LEFT_OUT = new Set(["callBare", "callDeployedBare", "callLoaded", "callStatefulLoaded"]);
 
-/** Slower by more than the spread and this is marked. */
+/** Slower by more than twice the error and this is marked. */
 const MARGIN = 0.02;
 
 /** Builds the Worker of a checkout, whose bundles are made. */
@@ -82,9 +82,12 @@ function cpuOf(rounds: readonly Round[]): number {
   return sum(({ cpuUs, count }) => cpuUs * count) / sum(({ count }) => count);
 }
 
+/** How often both are served anew for a row: two processes of one Worker differ by up to a tenth, and the first of several is slow. */
+const PAIRS = 4;
+
 /**
- * Drives this checkout and two servers of the commit in turn, and prints for each row how much CPU time a call takes here as a
- * multiple of there, and the spread: how much the two servers of the commit differ.
+ * Drives this checkout and the commit in turn, `PAIRS` times in new processes, and prints for each row how much CPU time a call
+ * takes here as a multiple of there, and the standard error of that.
  */
 export async function benchAgainst(
   commit: string,
@@ -92,7 +95,8 @@ export async function benchAgainst(
   {
     only,
     variables,
-    ...length
+    rounds,
+    ms,
   }: { only: string[]; variables: Record<string, string>; rounds: number; ms: number },
 ): Promise<void> {
   const [ours, theirs] = [
@@ -101,27 +105,46 @@ export async function benchAgainst(
   ];
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   console.log(
-    `${"".padEnd(18)}${"here us".padStart(10)}${"there us".padStart(10)}   ratio   spread`,
+    `${"".padEnd(18)}${"here us".padStart(10)}${"there us".padStart(10)}   ratio    error`,
   );
   const slower: string[] = [];
+  const length = { rounds: Math.ceil(rounds / PAIRS), ms };
   for (const [name, { peer: _, ...wanted }] of Object.entries(kinds)) {
     if (LEFT_OUT.has(name) || (only.length > 0 && !only.includes(name))) continue;
-    const servers = [await ours(name), await theirs(name), await theirs(name)];
-    const sides = await Promise.all(servers.map((one) => sideOf(one, wanted)));
-    const [here, there, twin] = (await inTurn(sides, length)).map(cpuOf) as [
-      number,
-      number,
-      number,
-    ];
-    await Promise.all(servers.map(stop));
-    const before = (there + twin) / 2;
-    const [ratio, spread] = [here / before, Math.abs(there - twin) / before];
-    const isSlower = ratio > 1 + spread + MARGIN;
+    const here: number[] = [];
+    const there: number[] = [];
+    for (let pair = 0; pair < PAIRS; pair++) {
+      // Each is the first as often as the other.
+      const order = [
+        { serveRow: ours, all: here },
+        { serveRow: theirs, all: there },
+      ];
+      if (pair % 2 === 1) order.reverse();
+      const servers = [];
+      for (const { serveRow } of order) servers.push(await serveRow(name));
+      const sides = await Promise.all(servers.map((one) => sideOf(one, wanted)));
+      const all = await inTurn(sides, length);
+      for (const [at, one] of order.entries()) one.all.push(cpuOf(all[at]!));
+      await Promise.all(servers.map(stop));
+    }
+    const ratio = mean(here) / mean(there);
+    const error = Math.hypot(errorOf(here), errorOf(there));
+    const isSlower = ratio > 1 + 2 * error + MARGIN;
     if (isSlower) slower.push(name);
-    const [ourUs, theirUs] = [here, before].map((us) => String(Math.round(us)).padStart(10));
+    const [ourUs, theirUs] = [here, there].map((us) => String(Math.round(mean(us))).padStart(10));
     console.log(
-      `${name.padEnd(18)}${ourUs}${theirUs}   ${ratio.toFixed(3)}   ${percent(spread)}${isSlower ? "   slower" : ""}`,
+      `${name.padEnd(18)}${ourUs}${theirUs}   ${ratio.toFixed(3)}   ${percent(error)}${isSlower ? "   slower" : ""}`,
     );
   }
   console.log(`\nslower than ${commit}: ${slower.join(", ") || "none"}`);
+}
+
+const mean = (all: readonly number[]): number =>
+  all.reduce((sum, one) => sum + one, 0) / all.length;
+
+/** The standard error of a mean, as a share of it. */
+function errorOf(all: readonly number[]): number {
+  const middle = mean(all);
+  const variance = all.reduce((sum, one) => sum + (one - middle) ** 2, 0) / (all.length - 1);
+  return Math.sqrt(variance / all.length) / middle;
 }
