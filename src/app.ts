@@ -24,8 +24,6 @@ import { findingPaths, findingResponse } from "./mcp/card.ts";
 import { mcpHandler } from "./mcp-handler.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { refusalResponse, replyResponse } from "./mcp/wire/reply.ts";
-import { errorResponse } from "./otc/reply.ts";
-import { LATEST } from "./otc/request.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { demandAudience } from "./settings/env.ts";
 
@@ -67,7 +65,8 @@ export function createApp(kernel: Kernel) {
   app.get("/health", async (c) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
     const { isFull } = storageRoom;
-    const health = { $schema: LATEST, name, version, ...(isFull && { storage: "full" }) };
+    const added = Object.assign({}, ...started.map((one) => one.health)) as object;
+    const health = { ...added, name, version, ...(isFull && { storage: "full" }) };
     const registry = await kernel.registry().catch((error: unknown) => {
       if (!isFull) throw error;
     });
@@ -134,7 +133,6 @@ export function createApp(kernel: Kernel) {
 
   /** A failure as API clients get it. */
   function refused({ req }: Context, fault: Fault): Response {
-    if (/^\/health\b/.test(req.path)) return errorResponse(fault);
     const challenge = authenticator.challenge(req.raw, fault);
     const own = started.find(({ refusal }) => refusal?.paths.test(req.path))?.refusal;
     return own ? own.answer(fault, challenge) : refusalResponse(fault, { challenge });

@@ -20,16 +20,17 @@ import { methodsWith } from "./mcp/methods.ts";
 import type { countingIn } from "./observe/counting.ts";
 import { RefusedRequests } from "./observe/refusals.ts";
 import type { actsIn, usageOf } from "./observe/usage.ts";
-import {
-  operatedStates,
-  type OperatedStates,
-  type StateOwner,
-} from "./operator/operated-states.ts";
+import type { Operations } from "./operator/operations.ts";
 import type { ObjectClass } from "./object-class.ts";
 import type { Paged } from "./pages/frame.ts";
 import type { People } from "./pages/people.ts";
 import type { PersonObjects } from "./pages/person-objects.ts";
-import { refOf, type BundledServlets, type PreparedServlet } from "./servlets/bundle.ts";
+import {
+  refOf,
+  type BundledServlets,
+  type PreparedServlet,
+  type StateOwner,
+} from "./servlets/bundle.ts";
 import type { Deployment } from "./servlets/deployment.ts";
 import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
@@ -93,6 +94,12 @@ export interface Started {
   tools?: Partial<Record<"server" | "operator", Readonly<Record<string, OwnTool>>>>;
   /** How callers prove who they are, besides API keys. */
   signIn?: SignInParts;
+  /** What the commands of operators may ask, where the feature "operator" is in. */
+  operations?: Operations;
+  /** Deletes all that it keeps for a caller, by its key; gives the names of servlets that may have kept something. */
+  forget?(caller: string): Promise<void | readonly string[]>;
+  /** More members of the answer of `/health`. */
+  health?: object;
 }
 
 /**
@@ -127,7 +134,6 @@ export class Kernel {
   readonly methods: Methods;
   readonly authenticator: Authenticator;
   readonly refusals: RefusedRequests;
-  readonly states: OperatedStates;
   readonly deployment: Deployment;
 
   // What features add for each other: absent without the feature, or where its binding is missing.
@@ -213,7 +219,6 @@ export class Kernel {
       ...this.started.map(({ deployment }) => deployment),
     );
     this.#bundled = this.registryWith([]);
-    this.states = operatedStates(env, () => this.stateOwners(), this.persons);
   }
 
   /** Everything that is served, if it is known without waiting. */
@@ -243,6 +248,13 @@ export class Kernel {
     const all = servlets.map((one) => ({ ...refOf(one), state: one.manifest.state }));
     const keeping = all.filter(({ state = "call" }) => state !== "call");
     return [...keeping, ...former, ...all];
+  }
+
+  /** Deletes all that is kept for a caller, by its key; gives the names of servlets that may have kept something. */
+  async forgetCaller(caller: string): Promise<string[]> {
+    const names: string[] = [];
+    for (const { forget } of this.started) names.push(...((await forget?.(caller)) ?? []));
+    return names;
   }
 
   /** Registers a waiting task, so that installs can replay it: see {@link OtherServlets}. */

@@ -2,7 +2,7 @@ import { waitUntil } from "cloudflare:workers";
 import { callerKey, networkSiteOf } from "../core/callers.ts";
 import { report } from "../core/errors.ts";
 import { ANONYMOUS, type Notification, type Principal } from "../core/model.ts";
-import { copyFor } from "../storage/copies.ts";
+import { copiesOf, copyFor } from "../storage/copies.ts";
 
 /** The name of the hub of a principal's clients. Anonymous callers share some hubs, by their networks. */
 export function hubNameOf(principal: Principal, env: object): string {
@@ -82,4 +82,21 @@ export function progressTextOf({ method, params = {} }: Notification): string | 
   const { message, progress, total } = params;
   if (typeof message === "string") return message;
   return [progress, total].filter((one) => typeof one === "number").join(" of ");
+}
+
+/**
+ * The name of the hub of all hubs, and the beginning of those of its copies, each of which has some of them. Names of
+ * principals are those of keys, without spaces, or begin with a URL or `jwt:`.
+ */
+export const ALL_HUBS = "all hubs";
+
+/** The binding of hubs. */
+interface HubsEnv {
+  HUBS?: { getByName(name: string): Publisher };
+}
+
+/** Publishes changes to the clients of all hubs. */
+export async function publishToAll(env: HubsEnv, notices: Notification[]): Promise<void> {
+  const publish = async (name: string) => env.HUBS?.getByName(name).publish(notices);
+  await Promise.all(copiesOf(ALL_HUBS, env).map(publish));
 }

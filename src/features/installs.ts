@@ -6,6 +6,8 @@ import { Installs } from "../installs/installs.ts";
 import { ServletLoader } from "../installs/loaded.ts";
 import { facetsWith } from "../installs/state-facet.ts";
 import { madeWith } from "../object-class.ts";
+import { buildOperations } from "../operator/builds.ts";
+import { installerOf } from "../installs/installer-of.ts";
 import { installerTools } from "../operator/tools.ts";
 import { ownNamesOf } from "../settings/env.ts";
 import { copiesOf, copyFor, nearestCopy } from "../storage/copies.ts";
@@ -19,10 +21,11 @@ export const installsFeature: Feature = {
   start(kernel) {
     const { env, bundle, settings } = kernel;
     const objects = { Installs: madeWith(() => kernel, Installs) };
+    const operations = buildOperations(() => installerOf(kernel));
     const { LOADER, INSTALLS, TASKS } = env;
     const { runner } = bundle;
     const bucket = bucketOf(env);
-    if (!LOADER || !bucket || !INSTALLS || !runner) return { objects };
+    if (!LOADER || !bucket || !INSTALLS || !runner) return { objects, operations };
     const loader = new ServletLoader({
       ...{ loader: LOADER, bucket, runner },
       deployment: () => kernel.deployment,
@@ -44,6 +47,7 @@ export const installsFeature: Feature = {
     const acted = (by: string, what: string) => kernel.acted(by, "agent", what);
     return {
       objects,
+      operations,
       parts: { installer, others, facets: facetsWith(loader) },
       deployment: {
         runLoaded: loader.run.bind(loader),

@@ -1,7 +1,7 @@
 import { callerKey } from "../core/callers.ts";
 import type { Feature } from "../kernel.ts";
-import { installerOf } from "../operator/builds.ts";
 import { operatorEndpoint, operatorRefusal } from "../operator/endpoint.ts";
+import type { Operations } from "../operator/operations.ts";
 
 /** What the commands of operators ask of a running server: `/operator/…`. */
 export const operatorFeature: Feature = {
@@ -9,19 +9,14 @@ export const operatorFeature: Feature = {
   start: (kernel) => ({
     refusal: { paths: /^\/operator\//, answer: operatorRefusal },
     routes(app) {
+      const { authenticator, rateLimiter, started } = kernel;
+      const operations = Object.assign({}, ...started.map((one) => one.operations)) as Operations;
       app.all("/operator/*", async ({ req: { raw } }) => {
-        const { authenticator, rateLimiter, states, sessions } = kernel;
         const principal = await authenticator.operator(raw);
         const admission = rateLimiter.enter(callerKey(principal), raw);
+        const acted = (what: string) => kernel.acted(principal.name, "command", what);
         return admission.until(
-          operatorEndpoint(raw, {
-            ...admission.quota,
-            principal,
-            acted: (what) => kernel.acted(principal.name, "command", what),
-            states,
-            sessionState: async (id) => (sessions ? sessions.stateId(id) : id),
-            installer: () => installerOf(kernel),
-          }),
+          operatorEndpoint(raw, operations, { ...admission.quota, principal, acted }),
         );
       });
     },

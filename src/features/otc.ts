@@ -4,6 +4,7 @@ import type { Feature } from "../kernel.ts";
 import { madeWith } from "../object-class.ts";
 import { CallRecord, CallRecords } from "../otc/call-record.ts";
 import { callTool, listTools } from "../otc/endpoint.ts";
+import { LATEST } from "../otc/request.ts";
 import { errorResponse } from "../otc/reply.ts";
 
 /** Open Tool Calling: `/tools` and `/tools/call`. */
@@ -16,7 +17,9 @@ export const otcFeature: Feature = {
     const records = sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS);
     return {
       objects: { CallRecord: madeWith(() => kernel.sealing, CallRecord) },
-      refusal: { paths: /^\/tools\b/, answer: (fault) => errorResponse(fault) },
+      // Its specification has the health check, too.
+      refusal: { paths: /^\/(tools|health)\b/, answer: (fault) => errorResponse(fault) },
+      health: { $schema: LATEST },
       routes(app) {
         const { authenticator, people, tasks } = kernel;
         for (const [path, answer] of Object.entries({

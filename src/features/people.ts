@@ -47,6 +47,7 @@ export const peopleFeature: Feature = {
         ...(paged && { paged }),
       },
       deployment: { secrets: persons, accounts: persons },
+      forget: async (caller) => persons?.at(caller, async (object) => object.forgetAll(caller)),
       objects: { Profile: madeWith(() => kernel.sealing, PersonObject) },
       failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
       routes(app) {
@@ -83,14 +84,14 @@ export const peopleFeature: Feature = {
 const pagedBy =
   (kernel: Kernel, known: People): Paged =>
   async (raw, endpoint) => {
-    const { env, site, rateLimiter, persons, providers, usage, states } = kernel;
+    const { env, site, rateLimiter, persons, providers, usage } = kernel;
     const person = await known.of(raw);
     const key = callerKey(person?.principal ?? anonymousAt(raw));
     const admission = rateLimiter.enter(key, raw);
     const { quota } = admission;
     const tasksOf = (principal: Principal) =>
       kernel.tasks!({ ...principal, isAtPage: true }, quota.countStored);
-    const { forgetCaller } = states;
+    const forgetCaller = (caller: string) => kernel.forgetCaller(caller);
     const own = { person, tasksOf, persons, providers, forgetCaller, usage };
     const page = { people: known, ...site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
     return admission.until(endpoint({ ...page, admit: quota.admit }));

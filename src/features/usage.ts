@@ -18,6 +18,7 @@ export const usageFeature: Feature = {
         ...(counting && { counting }),
         acted: actsIn(env),
       },
+      forget: async (caller) => object?.().forget(caller),
       objects: { Usage: madeWith(() => kernel, Usage) },
     };
   },

@@ -10,7 +10,8 @@ import { mayIn, profileOf, type Profiles } from "../servlets/profiles.ts";
 import { mayBy, type May } from "../servlets/scopes.ts";
 import type { BundledServlets } from "../servlets/bundle.ts";
 import { textBytes } from "../core/shape.ts";
-import { copiesOf, copyFor } from "../storage/copies.ts";
+import { ALL_HUBS, publishToAll } from "../calls/changes.ts";
+import { copyFor } from "../storage/copies.ts";
 import { hasTable } from "../storage/tables.ts";
 
 /** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
@@ -278,18 +279,6 @@ export class Hub extends DurableObject<HubEnv> {
       logError(error); // It misses these changes; lists and resources can be read at any time.
     }
   }
-}
-
-/**
- * The name of the hub of all hubs, and the beginning of those of its copies, each of which has some of them. Names of
- * principals are those of keys, without spaces, or begin with a URL or `jwt:`.
- */
-const ALL_HUBS = "all hubs";
-
-/** Publishes changes to the clients of all hubs. */
-export async function publishToAll(env: HubsEnv, changes: Notification[]): Promise<void> {
-  const publish = async (name: string) => env.HUBS?.getByName(name).publish(changes);
-  await Promise.all(copiesOf(ALL_HUBS, env).map(publish));
 }
 
 /** A session that hears of changes. */

@@ -1,9 +1,6 @@
 /** Counters of runs, which can be added up. */
+import { usageName } from "./usage-name.ts";
 import { limits } from "../core/limits.ts";
-import { beginningOf } from "../core/text.ts";
-
-/** Length to which names are cut before they are counted. */
-const USAGE_NAME_CHARACTERS = 200;
 
 /** The number of refused requests with one status and error code. */
 export interface CountedRefusals {
@@ -330,9 +327,6 @@ export class Counts {
     return known.getOrInsertComputed(name, noSums);
   }
 }
-
-/** A name cut to its maximum length: servlets and issuers may send names of any length. */
-export const usageName = (name: string): string => beginningOf(name, USAGE_NAME_CHARACTERS);
 
 const briefly = ({ servlet, caller }: Pick<CountedRun, "servlet" | "caller">) => ({
   servlet: usageName(servlet),

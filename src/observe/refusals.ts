@@ -3,7 +3,8 @@ import { waitUntil } from "cloudflare:workers";
 import { httpStatus, report, type Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { printable } from "../core/text.ts";
-import { usageName, type CountedRefusals } from "./counts.ts";
+import type { CountedRefusals } from "./counts.ts";
+import { usageName } from "./usage-name.ts";
 
 /** Statuses with which the server refuses a request because of its caller, host or rate. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 421, 429]);

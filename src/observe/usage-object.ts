@@ -1,3 +1,4 @@
+import { usageName } from "./usage-name.ts";
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
@@ -11,7 +12,6 @@ import { Metrics, metricsFrom } from "./metrics.ts";
 import type { CountedRefusals } from "./counts.ts";
 import {
   addSums,
-  usageName,
   noSums,
   OTHERS,
   type CountedError,

@@ -1,32 +1,37 @@
 /** The operations on builds: send parts, publish, install, roll back, replay. */
 import { unsettled } from "../core/settled.ts";
-import { lengthOf, readJson, jsonHeaders, textResponse } from "../http/body.ts";
+import { lengthOf, readJson } from "../http/body.ts";
 import { readBuild, type Build } from "../installs/build.ts";
 import { demandServable } from "../installs/servable.ts";
 import type { Installer } from "../installs/installer.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import { isObject, type Principal } from "../core/model.ts";
+import { isObject } from "../core/model.ts";
+import { jsonAnswer, type Operating, type Operations } from "./operations.ts";
 
-/** The installer. Throws `unavailable` that names the missing bindings. */
-export function installerOf({ installer }: { readonly installer?: Installer }): Installer {
-  if (installer !== undefined) return installer;
-  throw new Fault(
-    "unavailable",
-    "This server cannot keep builds: bind the R2 bucket BUILDS, the Worker Loader LOADER and the Durable Object INSTALLS in wrangler.toml, then deploy, or start npm run dev, again. See docs/installing.md.",
-  );
-}
-
-/** Who performs an operation, and where it is noted. */
-export interface Operating {
-  /** One who may operate. */
-  principal: Principal;
-  /** Notes what was done, as a sentence. */
-  acted(what: string): Promise<void>;
+/**
+ * `part`, `build`, `replay` and `servlet`. `installer` throws `unavailable` where nothing can be installed.
+ */
+export function buildOperations(installer: () => Installer): Operations {
+  const withInstaller =
+    (work: (request: Request, name: string, to: Installer, by: Operating) => Promise<Response>) =>
+    (request: Request, name: string, by: Operating) =>
+      work(request, name, installer(), by);
+  return {
+    part: { PUT: withInstaller(putPart) },
+    build: { PUT: withInstaller(publishBuild), DELETE: withInstaller(unpublishBuild) },
+    replay: { POST: withInstaller(replayBuild) },
+    servlet: {
+      GET: withInstaller(showInstalled),
+      PUT: withInstaller(installBuild),
+      POST: withInstaller(rollBack),
+      DELETE: withInstaller(removeServlet),
+    },
+  };
 }
 
 /** `PUT part/SHA256` with its bytes. */
-export async function putPart(request: Request, digest: string, { bucket }: Installer) {
+async function putPart(request: Request, digest: string, { bucket }: Installer) {
   if (request.body === null)
     throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
   await bucket.putPart(digest, request.body, lengthOf(request) ?? 0);
@@ -34,7 +39,7 @@ export async function putPart(request: Request, digest: string, { bucket }: Inst
 }
 
 /** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
-export async function publishBuild(
+async function publishBuild(
   request: Request,
   name: string,
   installer: Installer,
@@ -50,7 +55,7 @@ export async function publishBuild(
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
-export async function unpublishBuild(
+async function unpublishBuild(
   _request: Request,
   name: string,
   { installs }: Installer,
@@ -62,7 +67,7 @@ export async function unpublishBuild(
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
-export async function installBuild(
+async function installBuild(
   request: Request,
   name: string,
   installer: Installer,
@@ -78,14 +83,14 @@ export async function installBuild(
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
-export async function replayBuild(request: Request, name: string, installer: Installer) {
+async function replayBuild(request: Request, name: string, installer: Installer) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   return jsonAnswer(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
 /** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
-export async function showInstalled(_request: Request, name: string, { installs }: Installer) {
+async function showInstalled(_request: Request, name: string, { installs }: Installer) {
   if (name === "") return jsonAnswer({ servlets: await installs().list() });
   const { current, versions } = await installs().versions(name);
   const read = versions.map((one) => ({ ...one, build: JSON.parse(one.build) as Build }));
@@ -93,7 +98,7 @@ export async function showInstalled(_request: Request, name: string, { installs 
 }
 
 /** `POST servlet/NAME` with `{"rollback": VERSION}`. */
-export async function rollBack(
+async function rollBack(
   request: Request,
   name: string,
   { installs }: Installer,
@@ -113,7 +118,7 @@ export async function rollBack(
 }
 
 /** `DELETE servlet/NAME`. */
-export async function removeServlet(
+async function removeServlet(
   request: Request,
   name: string,
   { installs }: Installer,
@@ -148,7 +153,3 @@ async function buildIn(request: Request, name: string): Promise<Build> {
   demandServable(build);
   return build;
 }
-
-/** The answer of an operation. */
-export const jsonAnswer = (value: object): Response =>
-  textResponse(JSON.stringify(value), { headers: jsonHeaders });

@@ -5,7 +5,7 @@ import { scopesInWords } from "../core/key-name.ts";
 import { unsettled } from "../core/settled.ts";
 import type { Installer } from "../installs/installer.ts";
 import { permissionsOf } from "../installs/permissions.ts";
-import { installerOf } from "../operator/builds.ts";
+import { installerOf } from "../installs/installer-of.ts";
 import { endpointOf } from "./connect.ts";
 import { confirmPage, keyPage } from "./operate.ts";
 import {

@@ -92,6 +92,11 @@ export interface ServletRef {
   build?: StoredServlet;
 }
 
+/** A servlet that keeps state, or has kept some before it was uninstalled or changed; also one that keeps none. */
+export interface StateOwner extends ServletRef {
+  state: Manifest["state"];
+}
+
 export function refOf(servlet: PreparedServlet): ServletRef {
   const { lists: _, definitions: __, views: ___, skills: ____, ...build } = servlet;
   const { name, module, parts } = build;

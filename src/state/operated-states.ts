@@ -1,30 +1,17 @@
 import type { QuotaEnv } from "../auth/quota.ts";
-import type { UsageEnv } from "../observe/usage-object.ts";
-import type { ServletStatesEnv } from "../state/servlet-states.ts";
+import type { ServletStatesEnv } from "./servlet-states.ts";
 import { unsettled } from "../core/settled.ts";
 import { Fault } from "../core/errors.ts";
-import { usageOf } from "../observe/usage.ts";
-import type { ServletRef } from "../servlets/bundle.ts";
-import type { Manifest } from "../servlets/manifest.ts";
-import type { PersonObjects } from "../pages/person-objects.ts";
-import { callerScope, stateName, type Scope } from "../state/state-scopes.ts";
-
-/** A servlet that keeps state, or has kept some before it was uninstalled or changed; also one that keeps none. */
-export interface StateOwner extends ServletRef {
-  state: Manifest["state"];
-}
+import type { ServletRef, StateOwner } from "../servlets/bundle.ts";
+import { callerScope, stateName, type Scope } from "./state-scopes.ts";
 
 /** Operations of operators on the state that servlets keep. */
 export type OperatedStates = ReturnType<typeof operatedStates>;
 
-interface OperatedEnv extends QuotaEnv, ServletStatesEnv, UsageEnv {}
+interface OperatedEnv extends QuotaEnv, ServletStatesEnv {}
 
 /** The states of a Worker with these bindings. `owners` returns all servlets, those with state first. */
-export function operatedStates(
-  env: OperatedEnv,
-  owners: () => Promise<readonly StateOwner[]>,
-  persons: PersonObjects | undefined,
-) {
+export function operatedStates(env: OperatedEnv, owners: () => Promise<readonly StateOwner[]>) {
   const { SERVLET_STATES: objects } = env;
   const objectOf = async (servlet: StateOwner, scope: Scope) => {
     if (objects === undefined) {
@@ -63,9 +50,8 @@ export function operatedStates(
         await state.imported({ servlet: refIn(servlet), filesOnly, ...caller }, file),
       );
     },
-    /** Deletes all that is kept for one caller, by its key: also secrets, accounts and counters. Returns the names of servlets that may have kept something. */
-    async forgetCaller(caller: string) {
-      await persons?.at(caller, async (object) => object.forgetAll(caller));
+    /** Deletes all states of one caller, by its key. Returns the names of servlets that may have kept something. */
+    async forgetCaller(caller: string): Promise<string[]> {
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",
@@ -74,7 +60,6 @@ export function operatedStates(
       // Also the state of sessions, and of servlets that are no longer served, or keep it for others now.
       const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
       for (const id of held) unsettled(await objects!.get(objects!.idFromString(id)).forget());
-      await usageOf(env)?.().forget(caller);
       return [...new Set(keeping.map(({ name }) => name))];
     },
   };
