@@ -94,7 +94,7 @@ await writeManifest(main, {
   bin: { "edge-servlets": "bin/edge-servlets.js" },
   exports: {
     ".": exported("worker"),
-    "./features/*": "./dist/features/*.js",
+    "./features/*": "./dist/features/*/feature.js",
     "./servlet": exported("sdk/servlet"),
     "./files": exported("sdk/files"),
     "./api": exported("sdk/api"),

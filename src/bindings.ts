@@ -1,18 +1,18 @@
 import type { KeyRecords } from "./auth/key-records.ts";
-import type { Installs } from "./installs/installs.ts";
+import type { Installs } from "./features/installs/installs.ts";
 import type { Attempts } from "./auth/attempts.ts";
-import type { CallRecord } from "./otc/call-record.ts";
-import type { Grant } from "./auth/grant.ts";
-import type { Hub } from "./mcp/hub.ts";
+import type { CallRecord } from "./features/otc/call-record.ts";
+import type { Grant } from "./features/sign-in/grant.ts";
+import type { Hub } from "./features/sessions/hub.ts";
 import type { KeyRing } from "./storage/key-ring.ts";
 import type { PersonObject } from "./pages/person-object.ts";
 import type { Quota } from "./auth/quota.ts";
-import type { ServletState } from "./state/servlet-state.ts";
-import type { Session } from "./mcp/legacy/session.ts";
-import type { States } from "./calls/states.ts";
-import type { Task } from "./calls/task.ts";
+import type { ServletState } from "./features/state/servlet-state.ts";
+import type { Session } from "./features/sessions/session.ts";
+import type { States } from "./features/carried/states.ts";
+import type { Task } from "./features/tasks/task.ts";
 import type { RUNS, SettingName } from "./settings/own-names.ts";
-import type { Usage } from "./observe/usage-object.ts";
+import type { Usage } from "./features/usage/usage-object.ts";
 
 /** Variables and secrets, which `readSettings` reads. */
 type Variables = Partial<Record<SettingName | typeof RUNS, string>>;

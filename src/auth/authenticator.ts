@@ -3,12 +3,15 @@ import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
-import type { AuthorizationServer, AuthorizationServerOptions } from "./authorization-server.ts";
+import type {
+  AuthorizationServer,
+  AuthorizationServerOptions,
+} from "../features/sign-in/authorization-server.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, type Known } from "./principal.ts";
-import type { Verified, Verify } from "./resource-server.ts";
+import type { Verified, Verify } from "../features/issuers/resource-server.ts";
 
 /** Advice about a server that anybody may call. */
 export const HOW_TO_CLOSE =

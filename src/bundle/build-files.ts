@@ -1,4 +1,4 @@
-import type { Build } from "../installs/build.ts";
+import type { Build } from "../features/installs/build.ts";
 import type { Member } from "./bundle.ts";
 import type { Cached } from "./wasm/prepare.ts";
 

@@ -33,7 +33,7 @@ export function bundleSource(
   const featureImports = features.map((name) => {
     const file = isInstalled
       ? `edge-servlets/features/${name}`
-      : path(`${relative(dirname(out), "src") || "."}/features/${name}.ts`);
+      : path(`${relative(dirname(out), "src") || "."}/features/${name}/feature.ts`);
     const place = worker === undefined ? file : path(relative(dirname(out), worker));
     return `import { ${featureExport(name)} } from ${JSON.stringify(place)};`;
   });

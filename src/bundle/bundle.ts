@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import * as z from "zod";
 import { limits } from "../core/limits.ts";
 import type { Lists, ToolDefinition } from "../core/model.ts";
-import { define } from "../otc/definitions.ts";
+import { define } from "../features/otc/definitions.ts";
 import { clashRemedy, merge, overlapsIn, type Catalog } from "../servlets/catalog.ts";
 import { concernsOf } from "../servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../servlets/dialects.ts";

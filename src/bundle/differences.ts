@@ -1,6 +1,6 @@
 /** Differences between two versions of a servlet, for people. */
 import { diff } from "node:util";
-import type { Build } from "../installs/build.ts";
+import type { Build } from "../features/installs/build.ts";
 import { canonicalJson } from "../core/digest.ts";
 import type { Lists } from "../core/model.ts";
 

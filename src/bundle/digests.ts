@@ -1,7 +1,7 @@
 /** The digests of a servlet's code and files. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { hashOf } from "../installs/build.ts";
+import { hashOf } from "../features/installs/build.ts";
 import { writeIfNew } from "./cache.ts";
 import type { Cached, Prepared } from "./wasm/prepare.ts";
 

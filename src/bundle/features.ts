@@ -2,13 +2,13 @@
 import type { Manifest } from "../servlets/manifest.ts";
 import type { Profiles } from "../servlets/profiles.ts";
 
-/** All of them, by the names of their files in `src/features`. */
+/** All of them, by the names of their folders in `src/features`. */
 export const FEATURES = [
   ...["usage", "state", "tasks", "carried", "sessions", "tool-calls", "people", "sign-in"],
   ...["issuers", "console", "installs", "operator", "search", "otc"],
 ] as const;
 
-/** The name under which the file of a feature exports it. */
+/** The name under which `feature.ts` in its folder exports it. */
 export const featureExport = (name: string): string =>
   `${name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Feature`;
 
@@ -23,7 +23,7 @@ export interface Project {
 /** Bindings that bring a feature in. A bound class keeps its whole feature: its objects have alarms. */
 const BY_BINDING: Readonly<Record<string, readonly string[]>> = {
   usage: ["USAGE"],
-  state: ["SERVLET_STATES"],
+  state: ["SERVLET_STATES", "INSTALLS", "BUILDS", "LOADER"],
   tasks: ["TASKS"],
   carried: ["STATES"],
   sessions: ["SESSIONS", "HUBS"],

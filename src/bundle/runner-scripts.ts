@@ -24,7 +24,7 @@ export async function runnerScripts(cache: string): Promise<RunnerScripts> {
 
 async function scriptOf(name: string, cache: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(import.meta.dirname, "../installs", name + OWN_EXTENSION)],
+    entryPoints: [join(import.meta.dirname, "../features/installs", name + OWN_EXTENSION)],
     bundle: true,
     write: false,
     format: "esm",

@@ -1,18 +1,18 @@
 import type { Feature } from "../kernel.ts";
-import { carriedFeature } from "./carried.ts";
-import { consoleFeature } from "./console.ts";
-import { installsFeature } from "./installs.ts";
-import { issuersFeature } from "./issuers.ts";
-import { operatorFeature } from "./operator.ts";
-import { otcFeature } from "./otc.ts";
-import { peopleFeature } from "./people.ts";
-import { searchFeature } from "./search.ts";
-import { sessionsFeature } from "./sessions.ts";
-import { signInFeature } from "./sign-in.ts";
-import { stateFeature } from "./state.ts";
-import { tasksFeature } from "./tasks.ts";
-import { toolCallsFeature } from "./tool-calls.ts";
-import { usageFeature } from "./usage.ts";
+import { carriedFeature } from "./carried/feature.ts";
+import { consoleFeature } from "./console/feature.ts";
+import { installsFeature } from "./installs/feature.ts";
+import { issuersFeature } from "./issuers/feature.ts";
+import { operatorFeature } from "./operator/feature.ts";
+import { otcFeature } from "./otc/feature.ts";
+import { peopleFeature } from "./people/feature.ts";
+import { searchFeature } from "./search/feature.ts";
+import { sessionsFeature } from "./sessions/feature.ts";
+import { signInFeature } from "./sign-in/feature.ts";
+import { stateFeature } from "./state/feature.ts";
+import { tasksFeature } from "./tasks/feature.ts";
+import { toolCallsFeature } from "./tool-calls/feature.ts";
+import { usageFeature } from "./usage/feature.ts";
 
 /** Every feature. */
 export const features: readonly Feature[] = [

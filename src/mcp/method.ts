@@ -1,15 +1,15 @@
 import type { Waiting } from "../calls/engine.ts";
-import type { Tasks } from "../calls/tasks.ts";
+import type { Tasks } from "../features/tasks/tasks.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { Answers } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { Fault } from "../core/errors.ts";
 import type { CallerQuota, Json, Lists, Principal } from "../core/model.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
-import type { Hub } from "./hub.ts";
-import type { NamedSession } from "./legacy/session-object.ts";
-import type { SessionCall, SessionParts } from "./legacy/session-store.ts";
-import type { Resumption } from "../calls/resumption.ts";
+import type { Hub } from "../features/sessions/hub.ts";
+import type { NamedSession } from "../features/sessions/session-object.ts";
+import type { SessionCall, SessionParts } from "../features/sessions/session-store.ts";
+import type { Resumption } from "../features/carried/resumption.ts";
 import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 import type { Accepts } from "./wire/reply.ts";
 

@@ -2,8 +2,8 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { SEARCHED, type CallNames, type CallPage, type CallQuery } from "../observe/call-log.ts";
-import type { EndedCall } from "../observe/counts.ts";
-import { SPANS, type UsageSpan } from "../observe/usage-object.ts";
+import type { EndedCall } from "../features/usage/counts.ts";
+import { SPANS, type UsageSpan } from "../features/usage/usage-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";
 import { failureOf } from "../servlets/failures.ts";

@@ -3,9 +3,9 @@ import { endpointPath } from "../auth/metadata.ts";
 import { Fault } from "../core/errors.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { unsettled } from "../core/settled.ts";
-import type { Installer } from "../installs/installer.ts";
-import { permissionsOf } from "../installs/permissions.ts";
-import { installerOf } from "../installs/installer-of.ts";
+import type { Installer } from "../features/installs/installer.ts";
+import { permissionsOf } from "../features/installs/permissions.ts";
+import { installerOf } from "../features/installs/installer-of.ts";
 import { endpointOf } from "./connect.ts";
 import { confirmPage, keyPage } from "./operate.ts";
 import {

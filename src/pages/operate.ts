@@ -1,7 +1,7 @@
 /** The page on which operators see the server's state, install servlets and revoke keys. */
 import { html } from "hono/html";
 import type { KeyRecord } from "../auth/key-records.ts";
-import type { InstalledVersion, Published } from "../installs/installs-rows.ts";
+import type { InstalledVersion, Published } from "../features/installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";
 import { callsPath } from "./calls.ts";
 import { badge, emptyState, notice, postButton, snippet, tableOf, timeTag } from "./components.ts";
@@ -12,8 +12,8 @@ import { durationOf } from "./times.ts";
 import { bytesText, computeText, count, several } from "./units.ts";
 import { scopesInWords } from "../core/key-name.ts";
 import { failureOf } from "../servlets/failures.ts";
-import type { CountedError } from "../observe/counts.ts";
-import type { Act } from "../observe/usage-object.ts";
+import type { CountedError } from "../features/usage/counts.ts";
+import type { Act } from "../features/usage/usage-object.ts";
 
 interface ServedServlet {
   name: string;

@@ -1,5 +1,5 @@
 import type { Provider } from "../auth/account-provider.ts";
-import type { tasksOf } from "../calls/tasks.ts";
+import type { tasksOf } from "../features/tasks/tasks.ts";
 import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";

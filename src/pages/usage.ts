@@ -8,8 +8,8 @@ import {
   timeOf,
   type Dimension,
   type Sums,
-} from "../observe/counts.ts";
-import { SPANS, type Report, type UsageSpan } from "../observe/usage-object.ts";
+} from "../features/usage/counts.ts";
+import { SPANS, type Report, type UsageSpan } from "../features/usage/usage-object.ts";
 import { callsPath } from "./calls.ts";
 import { emptyState, tableOf } from "./components.ts";
 import { PAGES } from "./paths.ts";

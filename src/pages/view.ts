@@ -1,5 +1,5 @@
 /** The frame of all pages for people: they take forms of their own, and fail in words. */
-import type { usageOf } from "../observe/usage.ts";
+import type { usageOf } from "../features/usage/usage.ts";
 import type { Provider } from "../auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../auth/origin.ts";
 import { documentOf, type Markup } from "../http/document.ts";
@@ -7,7 +7,7 @@ import type { Site } from "../http/site.ts";
 import { bodyText, isForm } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
 import type { PersonObjects } from "./person-objects.ts";
-import type { Tasks } from "../calls/tasks.ts";
+import type { Tasks } from "../features/tasks/tasks.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import { failureBody, ownLink, pathOf } from "./errors.ts";

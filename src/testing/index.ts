@@ -33,7 +33,7 @@ import { tidyToolResult } from "../servlets/tidy/results.ts";
 import { keepsState } from "../servlets/manifest.ts";
 import { Registry } from "../servlets/registry.ts";
 import { Again, perform, whateverFor, type Waiting } from "../calls/engine.ts";
-import { toolCallerOf } from "../calls/tool-caller.ts";
+import { toolCallerOf } from "../features/tool-calls/tool-caller.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { Script, ScriptedAnswer, Tested } from "./script.ts";
 import { principalOf, TestStates, type Whose } from "./states.ts";

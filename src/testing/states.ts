@@ -1,6 +1,6 @@
 import type { CallContext } from "../core/call-context.ts";
-import { buildIdOf, ScopeState, type StateStorage } from "../state/scope-state.ts";
-import { scopeOf, type Scope } from "../state/state-scopes.ts";
+import { buildIdOf, ScopeState, type StateStorage } from "../features/state/scope-state.ts";
+import { scopeOf, type Scope } from "../features/state/state-scopes.ts";
 import type { Files } from "../files/files.ts";
 import { mountOf } from "../files/guest-paths.ts";
 import { fileBytesOf, putFile, rootOfStore, treeOf } from "../files/tree.ts";

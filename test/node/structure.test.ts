@@ -19,7 +19,10 @@ const BELONGS = [
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
   // `streamResponse` has event streams counted until they are read.
   { what: /"content-type": "text\/event-stream"/, rooms: ["http"] },
-  { what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/, rooms: ["mcp", "bundle", "view"] },
+  {
+    what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/,
+    rooms: ["mcp", "features/sessions", "features/tasks", "bundle", "view"],
+  },
 ];
 
 const files = await sourceFiles();
@@ -50,6 +53,26 @@ test("no files import each other in a cycle, including type imports", async () =
 test("rooms form a tree", () => {
   expect(files.filter(({ path }) => !ROOMS.includes(roomOf(path)))).toEqual([]);
   expect(importsFromAbove(files)).toEqual([]);
+});
+
+test("a feature runs only what is of the kernel, of the pages, and of features that it needs", () => {
+  const needs = new Map(
+    files.flatMap(({ path, text }) => {
+      const [, name] = /^src\/features\/([^/]+)\/feature\.ts$/.exec(path) ?? [];
+      const [, listed = ""] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
+      return name === undefined ? [] : [[name, listed.match(/\w+(?=Feature)/g) ?? []] as const];
+    }),
+  );
+  const featureOf = (path: string) => /^src\/features\/([^/]+)\//.exec(path)?.[1];
+  const foreign = files.flatMap((file) => {
+    const own = featureOf(file.path);
+    if (own === undefined) return [];
+    return importsOf(file, false)
+      .filter((from) => ![undefined, own, ...needs.get(own)!].includes(featureOf(from)))
+      .map((from) => `${file.path} imports ${from}`);
+  });
+  expect(needs.size).toBeGreaterThan(10);
+  expect(foreign).toEqual([]);
 });
 
 test("no file has what belongs to other rooms", () => {

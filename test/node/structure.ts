@@ -3,7 +3,7 @@
  * what must hold.
  */
 import { glob, readFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 
 export interface SourceFile {
   path: string;
@@ -21,8 +21,9 @@ export async function sourceFiles(
   return files;
 }
 
-/** The first folder of a file in `src`, or its own name. */
-export const roomOf = (path: string): string => relative("src", path).split("/")[0]!;
+/** The first folder of a file in `src`, or its own name; of a feature its own folder. */
+export const roomOf = (path: string): string =>
+  /^src\/(features\/[^/]+|[^/]+)/.exec(path)?.[1] ?? path;
 
 /** The files of ours that a file imports; with `isTyped` false, only those that it runs. */
 export const importsOf = ({ path, text }: SourceFile, isTyped = true): string[] =>
@@ -47,18 +48,28 @@ export const ROOMS = [
   "servlets",
   "asks",
   "calls",
-  "state",
   "mcp",
-  "installs",
-  "otc",
-  "operator",
+  "object-class.ts",
+  "features/usage",
+  "features/state",
+  "features/tasks",
+  "features/carried",
+  "features/sessions",
+  "features/tool-calls",
+  "features/sign-in",
+  "features/issuers",
+  "features/installs",
+  "features/operator",
+  "features/search",
+  "features/otc",
   "pages",
   "bindings.ts",
-  "object-class.ts",
   "kernel.ts",
   "objects.ts",
   "mcp-handler.ts",
-  "features",
+  "features/people",
+  "features/console",
+  "features/all.ts",
   "app.ts",
   "worker.ts",
   "index.ts",

@@ -1,6 +1,12 @@
 /** Describes builds for the person who decides about them: permissions, tools, and changes. */
-import type { Build } from "../../installs/build.ts";
-import { accountsOf, boundsOf, CONFIRMED, keptFor, secretsOf } from "../../installs/permissions.ts";
+import type { Build } from "../../features/installs/build.ts";
+import {
+  accountsOf,
+  boundsOf,
+  CONFIRMED,
+  keptFor,
+  secretsOf,
+} from "../../features/installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { merge } from "../../servlets/catalog.ts";
 import type { Manifest } from "../../servlets/manifest.ts";

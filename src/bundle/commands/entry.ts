@@ -43,7 +43,10 @@ export async function writeInOneFile(): Promise<void> {
 
 /** A module that exports what the entry file and the bundle import. */
 const sourceInOneFile = (): string =>
-  [["createWorker", "worker"], ...FEATURES.map((name) => [featureExport(name), `features/${name}`])]
+  [
+    ["createWorker", "worker"],
+    ...FEATURES.map((name) => [featureExport(name), `features/${name}/feature`]),
+  ]
     .map(([name, file]) => `export { ${name} } from "./${file}${OWN_EXTENSION}";`)
     .join("\n");
 

@@ -36,7 +36,8 @@ export async function featureLines(): Promise<string[]> {
 async function scriptBytes(features: readonly string[]): Promise<number> {
   const folder = join(import.meta.dirname, "../..");
   const imports = features.map(
-    (name) => `import { ${featureExport(name)} } from "./features/${name}${OWN_EXTENSION}";`,
+    (name) =>
+      `import { ${featureExport(name)} } from "./features/${name}/feature${OWN_EXTENSION}";`,
   );
   const all = features.map(featureExport).join(", ");
   const contents = `import { createWorker } from "./worker${OWN_EXTENSION}";

@@ -4,7 +4,7 @@ import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
-import { framesIn } from "../../state/state-file.ts";
+import { framesIn } from "../../features/state/state-file.ts";
 import { mebibytes, printable } from "../../core/text.ts";
 import { argumentsIn, misused } from "../arguments.ts";
 import { Refusal } from "../refusal.ts";

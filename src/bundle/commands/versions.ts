@@ -1,6 +1,6 @@
 /** The commands `npm run servlets -- versions`, `rollback`, `uninstall`, `unpublish` and `installed`. */
 import * as z from "zod";
-import type { Build } from "../../installs/build.ts";
+import type { Build } from "../../features/installs/build.ts";
 import { isObject } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { Refusal } from "../refusal.ts";

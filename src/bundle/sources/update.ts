@@ -1,6 +1,11 @@
 /** Compares pinned servlets with the current content of their sources. */
 import { dirname, resolve } from "node:path";
-import { accountsOf, CONFIRMED, secretsOf, settingsOf } from "../../installs/permissions.ts";
+import {
+  accountsOf,
+  CONFIRMED,
+  secretsOf,
+  settingsOf,
+} from "../../features/installs/permissions.ts";
 import { printable } from "../../core/text.ts";
 import { bundleAll } from "../bundle.ts";
 import { compare, listLinesOf, type BuildLines } from "../differences.ts";

@@ -10,7 +10,7 @@ import { Suspended } from "../../core/suspension.ts";
 import type { Json, Notification } from "../../core/model.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import type { Resumption } from "../../calls/resumption.ts";
+import type { Resumption } from "../../features/carried/resumption.ts";
 import type { Exchange, FoundRequest, RunInput } from "../method.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
 import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../../asks/links.ts";

@@ -1,5 +1,5 @@
-import { readdir } from "node:fs/promises";
-import { basename } from "node:path";
+import { glob } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { expect, test } from "vitest";
 import {
   FEATURES,
@@ -31,9 +31,11 @@ const featuresWith = (bindings: readonly string[], project: Partial<Project> = {
   }).keys(),
 ];
 
-test("every file of src/features is a feature that a bundle can have", async () => {
-  const files = (await readdir("src/features")).map((file) => basename(file, ".ts"));
-  expect(files.filter((name) => name !== "all").toSorted()).toEqual([...FEATURES].toSorted());
+test("every folder of src/features is a feature that a bundle can have", async () => {
+  const names = await Array.fromAsync(glob("src/features/*/feature.ts"), (path) =>
+    basename(dirname(path)),
+  );
+  expect(names.toSorted()).toEqual([...FEATURES].toSorted());
 });
 
 test.each<[string, string[], Partial<Project>, string[]]>([
@@ -51,14 +53,14 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     ["tool-calls"],
   ],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
-  ["servlets can be installed", ["INSTALLS"], {}, ["tool-calls", "installs", "operator"]],
+  ["servlets can be installed", ["INSTALLS"], {}, ["state", "tool-calls", "installs", "operator"]],
 ])("where %s, the script has what that needs", (_what, bindings, project, features) => {
   expect(featuresWith(bindings, project)).toEqual(features);
 });
 
 test("the module imports the features that it names", () => {
   const source = bundleSource([], "src/bundle.gen.ts", undefined, { features: ["sign-in", "otc"] });
-  expect(source).toContain('import { signInFeature } from "./features/sign-in.ts";');
+  expect(source).toContain('import { signInFeature } from "./features/sign-in/feature.ts";');
   expect(source).toContain("features: [signInFeature, otcFeature] }");
   expect(source).not.toContain("consoleFeature");
   const all = bundleSource([], "src/bundle.gen.ts");

@@ -1,11 +1,11 @@
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { servedFrom } from "../../../src/bundle/served.ts";
-import { StateSealing } from "../../../src/state/state-sealing.ts";
+import { StateSealing } from "../../../src/features/state/state-sealing.ts";
 import { processor } from "../../../src/wasm/processor.ts";
-import { ScopeState } from "../../../src/state/scope-state.ts";
-import { exportOf } from "../../../src/state/state-export.ts";
-import { importInto } from "../../../src/state/state-import.ts";
+import { ScopeState } from "../../../src/features/state/scope-state.ts";
+import { exportOf } from "../../../src/features/state/state-export.ts";
+import { importInto } from "../../../src/features/state/state-import.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import type { Json } from "../../../src/core/model.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";

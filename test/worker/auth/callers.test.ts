@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";
-import type { Hub } from "../../../src/mcp/hub.ts";
+import type { Hub } from "../../../src/features/sessions/hub.ts";
 import { limits, configureLimits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Hub } from "../../../src/mcp/hub.ts";
-import type { Session } from "../../../src/mcp/legacy/session.ts";
+import type { Hub } from "../../../src/features/sessions/hub.ts";
+import type { Session } from "../../../src/features/sessions/session.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { Connection } from "../../../src/http/connection.ts";

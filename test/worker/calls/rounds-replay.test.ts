@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { StateVault } from "../../../src/calls/state-vault.ts";
+import { StateVault } from "../../../src/features/carried/state-vault.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { readSettings } from "../../../src/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Starts } from "../../../src/calls/starts.ts";
+import { Starts } from "../../../src/features/tasks/starts.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { pause } from "./faults.ts";
 

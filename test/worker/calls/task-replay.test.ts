@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { replayRecord } from "../../../src/calls/task-replay.ts";
+import { replayRecord } from "../../../src/features/tasks/task-replay.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { Registry } from "../../../src/servlets/registry.ts";

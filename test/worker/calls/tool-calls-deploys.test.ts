@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
-import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
 import type { Asks } from "../../../src/core/asks.ts";
 import { ANONYMOUS, type Json } from "../../../src/core/model.ts";
 import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";

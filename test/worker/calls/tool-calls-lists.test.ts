@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
 import type { AskedCalls } from "../../../src/core/call-context.ts";
 import type { Asks } from "../../../src/core/asks.ts";
 import type { CallToolResult, Json } from "../../../src/core/model.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { env } from "cloudflare:workers";
-import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
 import { Fault } from "../../../src/core/errors.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { readSettings } from "../../../src/settings/env.ts";
 import { PART, partsOf, valuesIn } from "../../../src/core/parts.ts";
 import { SealedRows } from "../../../src/storage/sealed-rows.ts";
-import type { States } from "../../../src/calls/states.ts";
+import type { States } from "../../../src/features/carried/states.ts";
 import { sealerOf, Unreadable } from "../../../src/storage/vault.ts";
 
 async function* copied(values: unknown[]) {

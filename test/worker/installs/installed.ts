@@ -1,11 +1,11 @@
 import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
-import type { BuildBucket } from "../../../src/installs/bucket.ts";
-import { facetsWith } from "../../../src/installs/state-facet.ts";
-import { ServletLoader } from "../../../src/installs/loaded.ts";
-import { CallHooks, hooksThere } from "../../../src/state/remote-hooks.ts";
-import { ServletState } from "../../../src/state/servlet-state.ts";
+import type { BuildBucket } from "../../../src/features/installs/bucket.ts";
+import { facetsWith } from "../../../src/features/installs/state-facet.ts";
+import { ServletLoader } from "../../../src/features/installs/loaded.ts";
+import { CallHooks, hooksThere } from "../../../src/features/state/remote-hooks.ts";
+import { ServletState } from "../../../src/features/state/servlet-state.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { Json } from "../../../src/core/model.ts";

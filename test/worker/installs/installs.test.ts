@@ -3,7 +3,7 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { Build } from "../../../src/installs/build.ts";
+import type { Build } from "../../../src/features/installs/build.ts";
 
 /** Servlets are installed at the same time by several operators. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
-import { toolCallerOf } from "../../../src/calls/tool-caller.ts";
+import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
 import type { Asks } from "../../../src/core/asks.ts";
 import type { Json } from "../../../src/core/model.ts";
 import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";

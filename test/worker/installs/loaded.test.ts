@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { bucketOf } from "../../../src/installs/bucket.ts";
-import { hashOf } from "../../../src/installs/build.ts";
-import { ServletLoader } from "../../../src/installs/loaded.ts";
+import { bucketOf } from "../../../src/features/installs/bucket.ts";
+import { hashOf } from "../../../src/features/installs/build.ts";
+import { ServletLoader } from "../../../src/features/installs/loaded.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { connected } from "../../../src/servlets/connect.ts";

@@ -2,8 +2,8 @@ import { unsettled } from "../../../src/core/settled.ts";
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bucketOf } from "../../../src/installs/bucket.ts";
-import { hashOf, type Build } from "../../../src/installs/build.ts";
+import { bucketOf } from "../../../src/features/installs/bucket.ts";
+import { hashOf, type Build } from "../../../src/features/installs/build.ts";
 import { sha256 } from "../../../src/core/digest.ts";
 import { limits } from "../../../src/core/limits.ts";
 

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Hub } from "../../../src/mcp/hub.ts";
+import type { Hub } from "../../../src/features/sessions/hub.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { answerOf, listenerOf } from "../server.ts";
 import { eventually } from "../waiting.ts";

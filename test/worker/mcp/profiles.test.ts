@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { Session } from "../../../src/mcp/legacy/session.ts";
+import { Session } from "../../../src/features/sessions/session.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import { GET_RESULT } from "../../../src/servlets/scopes.ts";
 import {

@@ -6,7 +6,7 @@ import { steps } from "../calls/plans.ts";
 import { resultIn, type SessionClient } from "./legacy/session-client.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { keyRecordsOf } from "../../../src/auth/key-records.ts";
-import { Session } from "../../../src/mcp/legacy/session.ts";
+import { Session } from "../../../src/features/sessions/session.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";

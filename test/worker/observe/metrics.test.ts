@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { countingIn } from "../../../src/observe/counting.ts";
-import { Counts, type CountedRun, type CountsBatch } from "../../../src/observe/counts.ts";
-import { Metrics, metricsFrom } from "../../../src/observe/metrics.ts";
+import { countingIn } from "../../../src/features/usage/counting.ts";
+import { Counts, type CountedRun, type CountsBatch } from "../../../src/features/usage/counts.ts";
+import { Metrics, metricsFrom } from "../../../src/features/usage/metrics.ts";
 import { eventually } from "../waiting.ts";
 
 type Json = Record<string, any>;

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
-import { declarationOf } from "../../../src/operator/declaration.ts";
+import { declarationOf } from "../../../src/features/search/declaration.ts";
 import type { Tool } from "../../../src/core/model.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";
-import { define } from "../../../src/otc/definitions.ts";
+import { define } from "../../../src/features/otc/definitions.ts";
 import type { Bundle } from "../../../src/kernel.ts";
 import type { Manifest } from "../../../src/servlets/manifest.ts";
 import { bundle } from "../../bundle.gen.ts";

@@ -1,7 +1,7 @@
 import { features } from "../../../src/features/all.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/core/model.ts";
-import { define, definitionOf, inlined } from "../../../src/otc/definitions.ts";
+import { define, definitionOf, inlined } from "../../../src/features/otc/definitions.ts";
 import { manifestSchema, type Manifest } from "../../../src/servlets/manifest.ts";
 import { compareVersions, newest } from "../../../src/servlets/toolkit.ts";
 import { bundle } from "../../bundle.gen.ts";

@@ -7,8 +7,8 @@ import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { Fault } from "../../../src/core/errors.ts";
 import { RefusedRequests } from "../../../src/observe/refusals.ts";
-import { countingIn } from "../../../src/observe/counting.ts";
-import { usageOf } from "../../../src/observe/usage.ts";
+import { countingIn } from "../../../src/features/usage/counting.ts";
+import { usageOf } from "../../../src/features/usage/usage.ts";
 import {
   addSums,
   Counts,
@@ -17,7 +17,7 @@ import {
   timeOf,
   type CountedRun,
   type CountsBatch,
-} from "../../../src/observe/counts.ts";
+} from "../../../src/features/usage/counts.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
 import { LOCAL, LOCALHOST, newCaller, operate } from "../operator/client.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { demandServable } from "../../../src/installs/servable.ts";
-import { Installer, type InstallerParts } from "../../../src/installs/installer.ts";
-import { permissionsOf } from "../../../src/installs/permissions.ts";
+import { demandServable } from "../../../src/features/installs/servable.ts";
+import { Installer, type InstallerParts } from "../../../src/features/installs/installer.ts";
+import { permissionsOf } from "../../../src/features/installs/permissions.ts";
 import {
   deploymentOf,
   ownNamesOf,

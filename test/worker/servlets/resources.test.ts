@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { overlapsOf } from "../../../src/installs/servable.ts";
+import { overlapsOf } from "../../../src/features/installs/servable.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { Lists } from "../../../src/core/model.ts";

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { usageOf } from "../../../src/observe/usage.ts";
+import { usageOf } from "../../../src/features/usage/usage.ts";
 import { FAULT_CODES } from "../../../src/core/errors.ts";
 import { failureOf } from "../../../src/servlets/failures.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";

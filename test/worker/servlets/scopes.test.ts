@@ -3,7 +3,7 @@ import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import { fits } from "../../../src/core/glob.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
 import { beyondOwn, isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
-import { withoutOpenId } from "../../../src/auth/token-requests.ts";
+import { withoutOpenId } from "../../../src/features/sign-in/token-requests.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
-import type { Build } from "../../../src/installs/build.ts";
-import { demandServable } from "../../../src/installs/servable.ts";
+import type { Build } from "../../../src/features/installs/build.ts";
+import { demandServable } from "../../../src/features/installs/servable.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import { isSkillOfProject, readSkill } from "../../../src/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";

@@ -3,7 +3,7 @@ import type { Json, Lists, Tool } from "../../../src/core/model.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";
 import type { Deployment } from "../../../src/servlets/deployment.ts";
 import { Registry } from "../../../src/servlets/registry.ts";
-import { directoryOf } from "../../../src/otc/directory.ts";
+import { directoryOf } from "../../../src/features/otc/directory.ts";
 import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
 import { merge, type Clash } from "../../../src/servlets/catalog.ts";
 import { NO_ENTRIES } from "../../../src/servlets/servlet.ts";

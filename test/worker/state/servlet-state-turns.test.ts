@@ -2,8 +2,8 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { stateful } from "../../../src/state/servlet-states.ts";
-import { scopeOf, stateName } from "../../../src/state/state-scopes.ts";
+import { stateful } from "../../../src/features/state/servlet-states.ts";
+import { scopeOf, stateName } from "../../../src/features/state/state-scopes.ts";
 import { limits } from "../../../src/core/limits.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { CallContext } from "../../../src/core/call-context.ts";

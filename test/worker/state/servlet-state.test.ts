@@ -3,11 +3,11 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { stateful } from "../../../src/state/servlet-states.ts";
+import { stateful } from "../../../src/features/state/servlet-states.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import { StateRows } from "../../../src/state/state-rows.ts";
+import { StateRows } from "../../../src/features/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { StateSealing } from "../../../src/state/state-sealing.ts";
+import { StateSealing } from "../../../src/features/state/state-sealing.ts";
 import type { JournalHead } from "../../../src/core/record.ts";
 import { connected } from "../../../src/servlets/connect.ts";
 import { nobodysCall } from "../../../src/servlets/servlet.ts";

@@ -1,7 +1,7 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { callerKey } from "../../../src/core/callers.ts";
-import { stateful } from "../../../src/state/servlet-states.ts";
+import { stateful } from "../../../src/features/state/servlet-states.ts";
 import { hasTable } from "../../../src/storage/tables.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
 import type { Json } from "../../../src/core/model.ts";

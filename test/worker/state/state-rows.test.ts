@@ -3,9 +3,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
-import { CorruptState, StateRows } from "../../../src/state/state-rows.ts";
+import { CorruptState, StateRows } from "../../../src/features/state/state-rows.ts";
 import { sealingWith } from "../../../src/files/sealing.ts";
-import { StateSealing } from "../../../src/state/state-sealing.ts";
+import { StateSealing } from "../../../src/features/state/state-sealing.ts";
 import { BLOCK, mark, MARKS_EXPORT } from "../../../src/wasm/marks.ts";
 
 /** An instance whose guest sees one page of memory; the memory itself may have more. */

@@ -1,9 +1,9 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Installs } from "../../../src/installs/installs.ts";
-import { Counts } from "../../../src/observe/counts.ts";
-import type { Usage } from "../../../src/observe/usage-object.ts";
+import type { Installs } from "../../../src/features/installs/installs.ts";
+import { Counts } from "../../../src/features/usage/counts.ts";
+import type { Usage } from "../../../src/features/usage/usage-object.ts";
 import { RUNS } from "../../../src/settings/own-names.ts";
 import { copiesOf } from "../../../src/storage/copies.ts";
 import { bundle } from "../../bundle.gen.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readBuild } from "../../../../src/installs/build.ts";
+import { readBuild } from "../../../../src/features/installs/build.ts";
 import { deploy as deployment } from "../../../../src/bundle/commands/deploy.ts";
 import type { Output } from "../../../../src/bundle/commands/wrangler.ts";
 import { captured, run, type Ended } from "./running.ts";

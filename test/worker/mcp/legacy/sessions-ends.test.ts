@@ -1,11 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Tasks } from "../../../../src/calls/tasks.ts";
+import { Tasks } from "../../../../src/features/tasks/tasks.ts";
 import { Registry } from "../../../../src/servlets/registry.ts";
 import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
 import { eventually } from "../../waiting.ts";
 import { limits } from "../../../../src/core/limits.ts";
-import { SessionStore } from "../../../../src/mcp/legacy/session-store.ts";
+import { SessionStore } from "../../../../src/features/sessions/session-store.ts";
 import { ABLE, clock, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, steps } from "../../calls/plans.ts";

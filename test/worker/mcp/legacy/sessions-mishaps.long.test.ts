@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SessionStreams } from "../../../../src/mcp/legacy/session-streams.ts";
+import { SessionStreams } from "../../../../src/features/sessions/session-streams.ts";
 import { limits } from "../../../../src/core/limits.ts";
 import { Session, Task } from "../../index.ts";
 import { accept, clock, prepare, type Json } from "../../calls/client.ts";

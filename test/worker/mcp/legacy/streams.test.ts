@@ -4,7 +4,7 @@ import { limits } from "../../../../src/core/limits.ts";
 import { accept, clock, limited, prepare } from "../../calls/client.ts";
 import { ELICIT, log, saidIn } from "../../calls/plans.ts";
 import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
-import { SessionStreams } from "../../../../src/mcp/legacy/session-streams.ts";
+import { SessionStreams } from "../../../../src/features/sessions/session-streams.ts";
 import { Events, type SessionClient, type SessionEvent } from "./session-client.ts";
 import { instead } from "./session-faults.ts";
 import {

@@ -1,0 +1,98 @@
+import { providersOf } from "../../auth/account-provider.ts";
+import { withoutHeader } from "../../auth/origin.ts";
+import { anonymousAt } from "../../auth/principal.ts";
+import { callerKey } from "../../core/callers.ts";
+import type { Principal } from "../../core/model.ts";
+import type { Feature, Kernel } from "../../kernel.ts";
+import { madeWith } from "../../object-class.ts";
+import { askEndpoint } from "../../pages/ask-endpoint.ts";
+import {
+  callbackEndpoint,
+  connectEndpoint,
+  secretEndpoint,
+  signInEndpoint,
+} from "../../pages/asked-endpoint.ts";
+import { failurePage } from "../../pages/errors.ts";
+import type { Paged } from "../../pages/frame.ts";
+import { CALLBACK_PATH } from "../../pages/issuer-sign-in.ts";
+import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "../../pages/paths.ts";
+import { People } from "../../pages/people.ts";
+import { PersonObject } from "../../pages/person-object.ts";
+import { PersonObjects } from "../../pages/person-objects.ts";
+import { signedInEndpoint, signOutEndpoint } from "../../pages/view.ts";
+import { variablesOf } from "../../settings/env.ts";
+import { tasksFeature } from "../tasks/feature.ts";
+
+/** Pages on which people answer questions, enter secrets and connect accounts, and what is stored for them. */
+export const peopleFeature: Feature = {
+  name: "people",
+  needs: [tasksFeature],
+  start(kernel) {
+    const { env, settings, sealer } = kernel;
+    const isOn = settings.LINKS === "on";
+    const providers = providersOf(settings, variablesOf(env));
+    const { PROFILES } = env;
+    const persons =
+      isOn && PROFILES && sealer
+        ? new PersonObjects(PROFILES, sealer, new Set(providers.keys()))
+        : undefined;
+    const known =
+      isOn && kernel.tasks && sealer ? new People(settings, env, { kernel, sealer }) : undefined;
+    const paged = known && pagedBy(kernel, known);
+    return {
+      parts: {
+        providers,
+        ...(persons && { persons }),
+        ...(known && { people: known }),
+        ...(paged && { paged }),
+      },
+      deployment: { secrets: persons, accounts: persons },
+      forget: async (caller) => persons?.at(caller, async (object) => object.forgetAll(caller)),
+      objects: { Profile: madeWith(() => kernel.sealing, PersonObject) },
+      failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
+      routes(app) {
+        if (paged === undefined) return;
+        const methods = ["GET", "POST"];
+        app.on(methods, "/ask/:id", ({ req }) =>
+          paged(req.raw, (visited) => askEndpoint(req.raw, req.param("id"), visited)),
+        );
+        app.on(methods, "/secret/:token", ({ req }) =>
+          paged(req.raw, (visited) => secretEndpoint(req.raw, req.param("token"), visited)),
+        );
+        app.on(methods, "/connect/:token", ({ req }) =>
+          paged(req.raw, (visited) => connectEndpoint(req.raw, req.param("token"), visited)),
+        );
+        app.get("/account/sign-in", ({ req }) =>
+          paged(req.raw, (visited) => signInEndpoint(req.raw, visited)),
+        );
+        app.on(methods, CALLBACK_PATH, ({ req }) =>
+          paged(req.raw, (visited) => callbackEndpoint(req.raw, visited)),
+        );
+        app.on(methods, SIGN_IN_PATH, ({ req }) =>
+          paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
+        );
+        // Whoever it is may sign out, also while it is not known whether their key is revoked.
+        app.on(methods, SIGN_OUT_PATH, ({ req: { raw } }) =>
+          paged(withoutHeader(raw, "cookie"), (visited) => signOutEndpoint(raw, visited)),
+        );
+      },
+    };
+  },
+};
+
+/** Answers as a page for a person. */
+const pagedBy =
+  (kernel: Kernel, known: People): Paged =>
+  async (raw, endpoint) => {
+    const { env, site, rateLimiter, persons, providers, usage } = kernel;
+    const person = await known.of(raw);
+    const key = callerKey(person?.principal ?? anonymousAt(raw));
+    const admission = rateLimiter.enter(key, raw);
+    const { quota } = admission;
+    const tasksOf = (principal: Principal) =>
+      kernel.tasks!({ ...principal, isAtPage: true }, quota.countStored);
+    const forgetCaller = (caller: string) => kernel.forgetCaller(caller);
+    const own = { person, tasksOf, persons, providers, forgetCaller, usage };
+    const page = { people: known, ...site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };
+    return admission.until(endpoint({ ...page, admit: quota.admit }));
+  };

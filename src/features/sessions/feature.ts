@@ -1,0 +1,45 @@
+import type { Feature } from "../../kernel.ts";
+import { Hub } from "./hub.ts";
+import { Session } from "./session.ts";
+import * as inSession from "./session-methods.ts";
+import { sessionRequests } from "./session-requests.ts";
+import { Sessions } from "./sessions.ts";
+import type { Methods } from "../../mcp/method.ts";
+import { listen } from "./listen.ts";
+import { madeWith } from "../../object-class.ts";
+import { tasksFeature } from "../tasks/feature.ts";
+
+const sessionMethods: Methods = {
+  "subscriptions/listen": { stream: listen },
+  "tasks/cancel": { session: inSession.cancelSessionTask },
+  "tasks/get": { session: inSession.getSessionTask },
+  "tasks/list": { session: inSession.listTasks },
+  "tasks/result": { session: inSession.awaitTask },
+  initialize: { session: inSession.initializeAgain },
+  "logging/setLevel": { session: inSession.setSessionLevel, sessionFirst: true },
+  "resources/subscribe": { session: inSession.subscribe },
+  "resources/unsubscribe": { session: inSession.unsubscribe },
+};
+
+/** Sessions of clients up to 2025-11-25, and streams of changes. */
+export const sessionsFeature: Feature = {
+  name: "sessions",
+  needs: [tasksFeature],
+  start(kernel) {
+    const { env, sealer } = kernel;
+    const { SESSIONS: objects, HUBS: hubs } = env;
+    const listDigests = (profile?: string) => kernel.listDigests(profile);
+    const directory = sealer && objects && new Sessions(objects, { sealer, env, listDigests });
+    return {
+      methods: sessionMethods,
+      parts: {
+        ...(hubs && { hubs }),
+        ...(directory && { sessions: directory, sessionRequests: sessionRequests(directory) }),
+      },
+      objects: {
+        Hub: madeWith(() => kernel, Hub),
+        Session: madeWith(() => kernel.sealing, Session),
+      },
+    };
+  },
+};

@@ -1,0 +1,69 @@
+import {
+  authorizationServer,
+  protocolPaths,
+  type AuthorizationServer,
+} from "./authorization-server.ts";
+import type { SignInContext } from "../../auth/authenticator.ts";
+import { fetchNow } from "../../auth/fetch-json.ts";
+import { Grant } from "./grant.ts";
+import { anonymousAt } from "../../auth/principal.ts";
+import { callerKey } from "../../core/callers.ts";
+import type { Env } from "../../bindings.ts";
+import type { Feature } from "../../kernel.ts";
+import { siteOf } from "../../http/site.ts";
+import type { Settings } from "../../settings/env.ts";
+
+/** The server's own sign-in, for the owner with a passphrase. */
+export const signInFeature: Feature = {
+  name: "sign-in",
+  start(kernel) {
+    const { settings, env, rateLimiter, introductions } = kernel;
+    return {
+      objects: { Grant },
+      signIn: { authorization: (context) => ownServer(settings, env, context) },
+      routes(app) {
+        const { authorization } = kernel.authenticator;
+        if (authorization === undefined) return;
+        /** Lets a request in whose caller need not be known; it is counted by its network. */
+        const enter = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
+        const methods = ["GET", "POST"];
+        app.on(methods, "/authorize", ({ req: { raw } }) =>
+          enter(raw).until(authorization.authorize(raw)),
+        );
+        app.on(methods, protocolPaths([...introductions.keys()]), ({ req: { raw } }) =>
+          enter(raw).until(authorization.protocol(raw)),
+        );
+      },
+    };
+  },
+};
+
+function ownServer(
+  settings: Settings,
+  env: Env,
+  context: SignInContext,
+): AuthorizationServer | undefined {
+  const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
+  if (passphrase === undefined) {
+    if (enterprises.length === 0) return undefined;
+    throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
+  }
+  const { OAUTH_KV: store, ATTEMPTS: attempts, GRANTS: grants } = env;
+  if (store === undefined || attempts === undefined || grants === undefined) {
+    // Continuing without it would leave the server open.
+    const object = attempts === undefined ? "ATTEMPTS" : "GRANTS";
+    const missing = store === undefined ? "KV namespace OAUTH_KV" : `Durable Object ${object}`;
+    throw new Error(`OWNER_PASSPHRASE needs the binding of the ${missing} in wrangler.toml.`);
+  }
+  return authorizationServer({
+    ...siteOf(settings),
+    ...context,
+    passphrase,
+    scopes: settings.SCOPES,
+    enterprises,
+    fetch: fetchNow,
+    store,
+    attempts,
+    grants,
+  });
+}

@@ -1,0 +1,24 @@
+import type { Feature } from "../../kernel.ts";
+import { madeWith } from "../../object-class.ts";
+import { operatedStates } from "./operated-states.ts";
+import { ServletState } from "./servlet-state.ts";
+import { stateOperations } from "./state-operations.ts";
+import { stateful } from "./servlet-states.ts";
+
+/** State and files that servlets keep between calls. */
+export const stateFeature: Feature = {
+  name: "state",
+  start(kernel) {
+    const states = operatedStates(kernel.env, () => kernel.stateOwners());
+    return {
+      deployment: stateful(kernel.env),
+      operations: stateOperations({
+        states,
+        forgetCaller: (caller) => kernel.forgetCaller(caller),
+        sessionState: async (id) => (kernel.sessions ? kernel.sessions.stateId(id) : id),
+      }),
+      forget: states.forgetCaller,
+      objects: { ServletState: madeWith(() => kernel.sealing, ServletState) },
+    };
+  },
+};

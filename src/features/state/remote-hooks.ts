@@ -1,0 +1,264 @@
+import { settled, unsettled, type Settled } from "../../core/settled.ts";
+/**
+ * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
+ * what it asks and stores goes back by RPC.
+ */
+import { RpcTarget, waitUntil } from "cloudflare:workers";
+import { CALL_FUNCTIONS, type CallFunctions, type RunContext } from "../../core/call-context.ts";
+import { clientHasLeft, Fault, orAborted } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Notification } from "../../core/model.ts";
+import type { Keeper, Recorded } from "../../core/record.ts";
+import type { ServletRef } from "../../servlets/bundle.ts";
+import type { CallParts } from "../../servlets/setup.ts";
+
+/** The functions of a call that its guest may call from another object or isolate, with those that store its journal. */
+type Functions = Required<CallFunctions & Pick<Keeper, "begin" | "intend" | "keep">>;
+type FunctionName = keyof Functions;
+/** Those functions take a signal, too. */
+const OF_CALL: ReadonlySet<FunctionName> = new Set(CALL_FUNCTIONS);
+
+/** Those that a call has. */
+function functionsOf(call: RunContext): Partial<Functions> {
+  const { keeper } = call;
+  const all: Partial<Functions> = {};
+  for (const name of CALL_FUNCTIONS) if (call[name]) all[name] = call[name] as never;
+  if (keeper === undefined) return all;
+  all.begin = keeper.begin.bind(keeper);
+  all.keep = keeper.keep.bind(keeper);
+  if (keeper.intend) all.intend = keeper.intend.bind(keeper);
+  return all;
+}
+
+/** The functions of a call's context, for the object in which its guest runs. */
+export class CallHooks extends RpcTarget implements RemoteHooks {
+  readonly #call: RunContext;
+  readonly #functions: Partial<Functions>;
+  readonly #signal: () => AbortSignal;
+
+  /** `signal` returns the call's signal; it is called when the call first waits. */
+  constructor(call: RunContext, signal: () => AbortSignal) {
+    super();
+    this.#call = call;
+    this.#functions = functionsOf(call);
+    this.#signal = signal;
+  }
+
+  /**
+   * Calls the function with this name. `now` is the time where the guest runs. That clock may be ahead of this one, and a guest
+   * that sleeps must see the whole time pass. A lead of more than `clockSlackMs` means that a clock was set back, and counts as
+   * that.
+   */
+  call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>> {
+    const [ms] = args;
+    const ahead = Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs);
+    const given = name === "gate" && typeof ms === "number" && ms > 0 ? [ms + ahead] : args;
+    return this.#waiting((signal) => {
+      if (!Object.hasOwn(this.#functions, name)) throw new Error(`The call has no ${name}.`);
+      const work = this.#functions[name] as (...all: unknown[]) => unknown;
+      return work(...given, ...(OF_CALL.has(name) ? [signal] : []));
+    });
+  }
+  /** Answers at once: proves to the guest's object that the call is still alive, so its answers may still come. */
+  isThere(): Promise<Settled<void>> {
+    return this.#waiting(() => {});
+  }
+  async notify(notification: Notification): Promise<void> {
+    this.#call.notify(notification);
+  }
+
+  /** Does work that the guest waits for. From then on, the guest is cancelled when its result is no longer wanted. */
+  #waiting<T>(work: (signal: AbortSignal) => Promise<T> | T): Promise<Settled<T>> {
+    return settled(() => work(this.#signal()));
+  }
+}
+
+/**
+ * Cancels the guest of a call, which runs in another object or isolate, when its result is no longer wanted. It watches the
+ * call's signal only from the first `watch`: signal, listeners and timers would take a tenth of the time of a call that never
+ * waits.
+ */
+export class DepartureWatch {
+  readonly #signal: () => AbortSignal;
+  readonly #cancel: () => Promise<void>;
+  readonly #unwanted = Promise.withResolvers<never>();
+  #watched: AbortSignal | undefined;
+
+  /** `signal` returns the call's signal; `cancel` cancels the guest. */
+  constructor(signal: () => AbortSignal, cancel: () => Promise<void>) {
+    this.#signal = signal;
+    this.#cancel = cancel;
+  }
+
+  /** Returns the call's signal, and watches it from now on. */
+  readonly watch = (): AbortSignal => {
+    if (this.#watched === undefined) {
+      this.#watched = this.#signal();
+      this.#watched.addEventListener("abort", this.#leave, { once: true });
+      if (this.#watched.aborted) this.#leave();
+    }
+    return this.#watched;
+  };
+
+  /**
+   * Settles as `run` does, or throws `cancelled` once the watched signal aborts. It does not await the guest's end, because
+   * a request whose client has left ends at once.
+   */
+  async during<T>(run: Promise<T>): Promise<T> {
+    try {
+      return await Promise.race([run, this.#unwanted.promise]);
+    } finally {
+      this.#watched?.removeEventListener("abort", this.#leave);
+    }
+  }
+
+  readonly #leave = () => {
+    waitUntil(this.#cancel().catch(() => {}));
+    this.#unwanted.promise.catch(() => {});
+    this.#unwanted.reject(clientHasLeft(this.#watched));
+  };
+}
+
+/**
+ * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
+ * the state that it holds.
+ */
+async function answered<T>(answer: Promise<Settled<T>>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(gone()), limits.hookMs);
+  try {
+    return unsettled(await Promise.race([answer, late.promise]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const gone = () =>
+  new Fault(
+    "unavailable",
+    "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
+  );
+
+/** The answer of a hook that may take long. Throws `unavailable` as `answered`, and rejects once the signal aborts. */
+async function answeredLater<T>(
+  answer: Promise<Settled<T>>,
+  hooks: RemoteHooks,
+  signal: AbortSignal,
+): Promise<T> {
+  const given = orAborted(answer, signal);
+  given.catch(() => {});
+  for (;;) {
+    const pause = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => pause.resolve(undefined), limits.hookMs);
+    const first = await Promise.race([given, pause.promise]).finally(() => clearTimeout(timer));
+    if (first !== undefined) return unsettled(first);
+    await answered(hooks.isThere());
+  }
+}
+
+/** Functions whose answer may take as long as the call: that of others comes soon, or the call is gone. */
+const LONG: ReadonlySet<FunctionName> = new Set(["callTools"]);
+
+/** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
+export function contextOf(
+  hooks: RemoteHooks,
+  { functions }: There,
+  sent: Promise<unknown>[],
+): Omit<RunContext, "signal"> {
+  const remote: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
+  for (const name of functions)
+    remote[name] = (...args) => {
+      const signal = args.at(-1);
+      if (!(signal instanceof AbortSignal)) return answered(hooks.call(name, args, Date.now()));
+      const answer = hooks.call(name, args.slice(0, -1), Date.now());
+      return LONG.has(name) ? answeredLater(answer, hooks, signal) : answered(answer);
+    };
+  const { begin, intend, keep, ...own } = remote as unknown as Partial<Functions>;
+  return {
+    ...(own as CallFunctions),
+    // It fails where who has made the call is gone: then nobody hears of it.
+    notify: (notification) => void sent.push(hooks.notify(notification).catch(() => {})),
+    keeper: begin && keep && { begin, keep, ...(intend && { intend }) },
+  };
+}
+
+/**
+ * The signal of a run whose call is in another object or isolate. The call's own signal is watched from the first `get`; the
+ * signal also aborts if the call cannot be reached.
+ */
+export class RemoteSignal {
+  readonly #hooks: RemoteHooks;
+  #stop: AbortController | undefined;
+
+  constructor(hooks: RemoteHooks) {
+    this.#hooks = hooks;
+  }
+
+  readonly get = (): AbortSignal => {
+    if (this.#stop === undefined) {
+      this.#stop = new AbortController();
+      this.#hooks.isThere().catch(() => this.abort());
+    }
+    return this.#stop.signal;
+  };
+
+  /** True if the run was aborted, also before the first `get`. */
+  get isAborted(): boolean {
+    return this.#stop?.signal.aborted === true;
+  }
+
+  abort(): void {
+    this.#stop ??= new AbortController();
+    this.#stop.abort();
+  }
+}
+
+/** The hooks of a call that is somewhere else. */
+export interface RemoteHooks {
+  call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>>;
+  isThere(): Promise<Settled<void>>;
+  notify(notification: Notification): Promise<void>;
+}
+
+/** What a call has where it was made. */
+export interface There {
+  /** Those that it lacks are not called. */
+  functions: FunctionName[];
+  /** True if the call may be run again from its record. */
+  repeats: boolean;
+}
+
+export const hooksThere = (call: RunContext): There => ({
+  functions: Object.keys(functionsOf(call)) as FunctionName[],
+  repeats: call.keeper !== undefined && call.keeper.isVolatile !== true,
+});
+
+/** A run of a servlet's export in another isolate. */
+export interface RemoteRun {
+  /** Unique, to cancel it by. */
+  id: string;
+  export: string;
+  input: string;
+  recorded?: Recorded | undefined;
+  seed?: string | undefined;
+  /** When its record begins, if not later, in Unix ms. */
+  time?: number | undefined;
+  there: There;
+}
+
+/** A run in the state of the servlet's scope. */
+export interface StatefulRun extends RemoteRun {
+  servlet: ServletRef;
+  call: CallParts;
+  /** How long it waits for its turn, where the calls around it have the state of theirs. */
+  patienceMs?: number | undefined;
+}
+
+/** An import into the state of a servlet. */
+export interface StateImport {
+  servlet: ServletRef;
+  /** For whom it is kept; absent where that is not one caller. */
+  caller?: string;
+  /** Files alone, without the memory. */
+  filesOnly: boolean;
+}

@@ -1,0 +1,72 @@
+import type { ServletState } from "./servlet-state.ts";
+import { unsettled, type Settled } from "../../core/settled.ts";
+import { callerKey } from "../../core/callers.ts";
+import { Fault } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import type { Audience } from "../../core/model.ts";
+import { refOf, type PreparedServlet } from "../../servlets/bundle.ts";
+import type { CollectedLists } from "../../servlets/servlet.ts";
+import { begunBy } from "../../servlets/connect.ts";
+import { callPartsOf } from "../../servlets/setup.ts";
+import type { Deployment, Viewer } from "../../servlets/deployment.ts";
+import { noticeOf, type CommittedEnding } from "./changes.ts";
+import { CallHooks, DepartureWatch, hooksThere } from "./remote-hooks.ts";
+import { scopeOf, stateName } from "./state-scopes.ts";
+
+export interface ServletStatesEnv {
+  SERVLET_STATES?: DurableObjectNamespace<ServletState>;
+}
+
+/** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
+export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
+  const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
+    if (objects === undefined) {
+      throw new Fault(
+        "unavailable",
+        `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
+      );
+    }
+    return objects.getByName(stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
+  };
+  return {
+    async runStateful(servlet, run, call) {
+      const state = await objectFor(servlet, call);
+      const id = crypto.randomUUID();
+      const departure = new DepartureWatch(call.signal, async () => state.cancel(id));
+      const { recorded, chain } = call;
+      const isHolding = chain?.keeping.some((one) => one !== servlet.name) === true;
+      const about = {
+        ...run,
+        id,
+        servlet: refOf(servlet),
+        call: callPartsOf(call),
+        recorded,
+        ...begunBy(call),
+        patienceMs: isHolding ? limits.innerTurnMs : undefined,
+        there: hooksThere(call),
+      };
+      const hooks = new CallHooks(call, departure.watch);
+      // RPC types cannot express the recursive `Recorded`.
+      const ended = state.run(about, hooks) as unknown as Promise<Settled<CommittedEnding>>;
+      const settlement = await departure.during(ended);
+      const ending = unsettled(settlement);
+      const audience = audienceOf(servlet, call);
+      for (const change of ending.changes ?? []) call.notify(noticeOf(change, audience));
+      return ending;
+    },
+    ...(objects && {
+      async listStateful(servlet: PreparedServlet, viewer: Viewer) {
+        const state = await objectFor(servlet, viewer);
+        return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as CollectedLists;
+      },
+    }),
+  } satisfies Partial<Deployment>;
+}
+
+/** Who has the same state. */
+function audienceOf({ manifest }: PreparedServlet, { principal, session }: Viewer): Audience {
+  if (manifest.state === "server") return { everybody: true };
+  const caller = callerKey(principal) ?? "";
+  if (manifest.state !== "session") return { caller };
+  return session === undefined ? { caller, isSessionless: true } : { session };
+}

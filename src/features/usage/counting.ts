@@ -1,0 +1,61 @@
+import { waitUntil } from "cloudflare:workers";
+import { report } from "../../core/errors.ts";
+import { limits } from "../../core/limits.ts";
+import {
+  Counts,
+  type CountedRun,
+  type StoredSize,
+  type CountsBatch,
+  type WaitStatus,
+} from "./counts.ts";
+import type { CountedRefusals } from "./counts.ts";
+
+/** Counts runs, stored bytes, waiting calls and refused requests. */
+interface Counting {
+  count(run: CountedRun): void;
+  /** Adds the batch of another isolate. */
+  taken(taken: CountsBatch): void;
+  stored(stored: StoredSize): void;
+  waiting(waiting: WaitStatus): void;
+  refused(refused: readonly CountedRefusals[]): void;
+}
+
+/**
+ * Counts runs in this isolate, and sends the counts `limits.usageMs` after the first one. If the isolate ends before that,
+ * the counts are lost; no call waits for them or fails because of them. With `hasMetrics`, runs are also counted by tool.
+ */
+export function countingIn(
+  usage: (() => { add(taken: CountsBatch): Promise<void> }) | undefined,
+  hasMetrics = false,
+): Counting | undefined {
+  if (usage === undefined) return undefined;
+  const counts = new Counts(limits.usageNames, hasMetrics);
+  let dueAt = 0;
+  const send = async () => {
+    await scheduler.wait(limits.usageMs);
+    const taken = counts.take();
+    dueAt = 0;
+    if (taken) await usage().add(taken);
+  };
+  const plan = () => {
+    // If this request is cancelled before it sends, a later request sends the counts. The clock may be set back.
+    const now = Date.now();
+    const mostMs = 2 * limits.usageMs;
+    if (now < dueAt && dueAt <= now + mostMs) return;
+    dueAt = now + mostMs;
+    waitUntil(send().catch(report));
+  };
+  const planned =
+    <T>(count: (counted: T) => void) =>
+    (counted: T) => {
+      count(counted);
+      plan();
+    };
+  return {
+    count: planned((run) => counts.add(run)),
+    taken: planned((taken) => counts.addAll(taken)),
+    stored: planned((stored) => counts.setStored(stored)),
+    waiting: planned((waiting) => counts.setWaiting(waiting)),
+    refused: planned((refused) => counts.addRefused(refused)),
+  };
+}

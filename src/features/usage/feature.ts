@@ -1,0 +1,25 @@
+import type { Feature } from "../../kernel.ts";
+import { madeWith } from "../../object-class.ts";
+import { countingIn } from "./counting.ts";
+import { metricsFrom } from "./metrics.ts";
+import { actsIn, nearestUsage, usageOf } from "./usage.ts";
+import { Usage } from "./usage-object.ts";
+
+/** Counters and errors that operators see, what operators did, and metrics. */
+export const usageFeature: Feature = {
+  name: "usage",
+  start(kernel) {
+    const { env } = kernel;
+    const object = usageOf(env);
+    const counting = countingIn(nearestUsage(env), metricsFrom(env) !== undefined);
+    return {
+      parts: {
+        ...(object && { usage: object }),
+        ...(counting && { counting }),
+        acted: actsIn(env),
+      },
+      forget: async (caller) => object?.().forget(caller),
+      objects: { Usage: madeWith(() => kernel, Usage) },
+    };
+  },
+};

@@ -1,0 +1,20 @@
+import type { Principal } from "../core/model.ts";
+import { jsonHeaders, textResponse } from "./body.ts";
+
+/** Who performs an operation, and where it is noted. */
+export interface Operating {
+  /** One who may operate. */
+  principal: Principal;
+  /** Notes what was done, as a sentence. */
+  acted(what: string): Promise<void>;
+}
+
+/** Answers one kind of request below `/operator/`; `name` is the last part of its path, of a servlet or a digest. */
+type Operation = (request: Request, name: string, operating: Operating) => Promise<Response>;
+
+/** By the first part of the path below `/operator/`, and the method. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** The answer of an operation. */
+export const jsonAnswer = (value: object): Response =>
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });
