@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
+import { withoutFeature } from "./test/node/without.ts";
 import { settings } from "./test/worker/settings.ts";
 import { storageFolder } from "./test/worker/storage.ts";
 
@@ -38,6 +39,9 @@ writeFileSync(
   own.replace('".bundle/assets"', JSON.stringify(resolve(".bundle/assets"))),
 );
 
+/** The feature that the tested Worker is made without, and what needs it: `npm run without -- NAME`. */
+const { WITHOUT } = process.env;
+
 export default defineConfig({
   // Packages without their sources are no news.
   logLevel: "error",
@@ -55,6 +59,7 @@ export default defineConfig({
       {
         // The Worker that is tested has the test guests too; its bindings are those of wrangler.toml.
         plugins: [
+          ...(WITHOUT === undefined ? [] : [withoutFeature(WITHOUT)]),
           cloudflareTest({
             main: "./test/worker/index.ts",
             // Else workerd tells of each exception that is caught.

@@ -231,7 +231,9 @@ function projectConfig(own: string): string {
   change(/^main = .*$/m, '# Written by `edge-servlets bundle`.\nmain = ".bundle/worker.ts"');
   change(/^SERVER_NAME = .*$/m, 'SERVER_NAME = "{{name}}"');
   change(/^SERVER_TITLE = .*$/m, 'SERVER_TITLE = "{{name}}"');
-  change(/bucket_name = "edge-servlets-builds"/, 'bucket_name = "{{name}}-builds"');
+  const lines = /^# Lets operators install servlets[^]*?# binding = "LOADER"\n/m;
+  const [installs] = lines.exec(own) ?? [];
+  change(lines, "");
   // What these are for is brought in when it is first used: `passphrase`, servlets that keep state, installs.
   change(/^# Grants of clients[^\n]*\n\[\[kv_namespaces\]\]\nbinding = "OAUTH_KV"\n\n/m, "");
   let kept = "";
@@ -243,15 +245,14 @@ function projectConfig(own: string): string {
       "",
     );
   const classes = [...kept.matchAll(/^class_name = "(\w+)"$/gm)].map(([, name]) => name);
+  // Their migration comes after that of the others: only those after the last one of a deploy are made.
   change(
     /^\[\[migrations\]\][^]*$/m,
-    `[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${JSON.stringify(classes, null, 2)}\n`,
-  );
-  change(
-    /^# \[\[worker_loaders\]\]\n# binding = "LOADER"\n/m,
-    `# [[worker_loaders]]
-# binding = "LOADER"
-# [[durable_objects.bindings]]
+    `[[migrations]]
+tag = "v1"
+new_sqlite_classes = ${JSON.stringify(classes, null, 2)}
+
+${installs!.replace("edge-servlets-builds", "{{name}}-builds")}# [[durable_objects.bindings]]
 # name = "INSTALLS"
 # class_name = "Installs"
 # [[migrations]]

@@ -12,8 +12,6 @@ import {
   originPolicy,
   withoutHeader,
 } from "./auth/origin.ts";
-import { anonymousAt } from "./auth/principal.ts";
-import { callerKey } from "./core/callers.ts";
 import { Fault, report } from "./core/errors.ts";
 import { limits } from "./core/limits.ts";
 import { storageRoom } from "./core/storage-room.ts";
@@ -27,7 +25,7 @@ import { refusalResponse, replyResponse } from "./mcp/wire/reply.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { demandAudience } from "./settings/env.ts";
 
-/** The Worker's routes and middleware, in order: those of the features come before those of the kernel. */
+/** The Worker's middleware and routes, in order: /health, those of the features, then the others of the kernel. */
 export function createApp(kernel: Kernel) {
   const { env, settings, authenticator, rateLimiter, started } = kernel;
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
@@ -58,9 +56,6 @@ export function createApp(kernel: Kernel) {
     return origin === null ? next() : readable(c, next);
   });
 
-  /** Lets a request in whose caller need not be known; it is counted by its network. */
-  const enterUnknown = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
-
   // No limit of callers applies here: others may share the address of a health check.
   app.get("/health", async (c) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
@@ -78,7 +73,7 @@ export function createApp(kernel: Kernel) {
       servlets: registry.servlets.map((servlet) => servlet.name),
       tools: catalog.lists.tools.length,
     };
-    // To restart the server would make no room.
+    // 503 would make a supervisor restart the server, which frees no storage.
     return c.json({ ...health, ...lists }, catalog === undefined && !isFull ? 503 : 200);
   });
 
@@ -86,9 +81,9 @@ export function createApp(kernel: Kernel) {
 
   const { SERVER_REGISTERED: registered, REGISTRY_PROOF: proof } = settings;
   app.on(["GET", "OPTIONS"], findable, ({ req: { raw } }) =>
-    enterUnknown(raw).until(
-      findingResponse(raw, { introduction, introductions, registered, proof }),
-    ),
+    rateLimiter
+      .enterUnknown(raw)
+      .until(findingResponse(raw, { introduction, introductions, registered, proof })),
   );
 
   app.on("GET", metadataPaths(profiles), (c) => {
@@ -119,7 +114,7 @@ export function createApp(kernel: Kernel) {
       const body = errorMessage(id, new Fault("invalid_request", message));
       return replyResponse({ status: 200, body });
     };
-    return enterUnknown(raw).until(answer());
+    return rateLimiter.enterUnknown(raw).until(answer());
   });
 
   app.onError((error, c) => {

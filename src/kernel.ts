@@ -31,12 +31,12 @@ import {
   type PreparedServlet,
   type StateOwner,
 } from "./servlets/bundle.ts";
-import type { Deployment } from "./servlets/deployment.ts";
+import type { Deployment, Runner } from "./servlets/deployment.ts";
 import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { Registry } from "./servlets/registry.ts";
 import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
-import { refuseAbsent } from "./settings/brought.ts";
+import { demandFeatures } from "./settings/required-features.ts";
 import { apiKeysOf, deploymentOf, readSettings, type Settings } from "./settings/env.ts";
 import type { Facets } from "./features/state/state-backend.ts";
 import { sealerOf, type Sealer } from "./storage/vault.ts";
@@ -54,16 +54,16 @@ export interface OtherServlets {
 }
 
 /**
- * One capability of the server that can be left out, such as tasks or the console. The bundle step puts into the Worker's
- * script what its servlets, profiles and bindings need.
+ * An optional part of the server, such as tasks or the console. The bundle step includes the features that the servlets,
+ * profiles and bindings of a project need.
  */
 export interface Feature {
   readonly name: string;
-  /** Features that must be there, too. */
+  /** Features that this one requires: they start first. */
   readonly needs?: readonly Feature[];
   /**
-   * Begins it once in each isolate, after the features that it needs. The authenticator and what is served are known only when
-   * all features have begun. Throws for a configuration that is not valid.
+   * Starts the feature, once in each isolate. `kernel.authenticator` and `kernel.deployment` are not there yet: they exist when
+   * all features have started. Throws for a configuration that is not valid.
    */
   start(kernel: Kernel): Started;
 }
@@ -88,17 +88,19 @@ export interface Started {
   methods?: Methods;
   /** Answers a request to one of these paths that has failed, instead of the kernel. */
   refusal?: { paths: RegExp; answer(fault: Fault, challenge: string | undefined): Response };
-  /** What servlets get of it. */
+  /** What it adds to the deployment of servlets. */
   deployment?: Partial<Deployment>;
+  /** Where some servlets run; those of features that began earlier come first. */
+  runner?: Runner;
   /** Tools of the server itself, by the servlet that has them. */
   tools?: Partial<Record<"server" | "operator", Readonly<Record<string, OwnTool>>>>;
   /** How callers prove who they are, besides API keys. */
   signIn?: SignInParts;
-  /** What the commands of operators may ask, where the feature "operator" is in. */
+  /** Operations of operators' commands, which the feature `operator` serves. */
   operations?: Operations;
-  /** Deletes all that it keeps for a caller, by its key; gives the names of servlets that may have kept something. */
+  /** Deletes everything that the feature stores for a caller, by its key. Returns the names of servlets that may have stored something. */
   forget?(caller: string): Promise<void | readonly string[]>;
-  /** More members of the answer of `/health`. */
+  /** Members to add to the answer of `/health`. */
   health?: object;
 }
 
@@ -111,7 +113,7 @@ export interface Bundle extends BundledServlets {
 }
 
 /**
- * What serves servlets by itself, with the parts that features have added. It is made once in each isolate, and shared by its
+ * The core of the server: it serves servlets by itself, and has the parts that features add. It is made once in each isolate, and shared by its
  * requests and its Durable Objects. Throws for a configuration that is not valid.
  */
 export class Kernel {
@@ -147,11 +149,11 @@ export class Kernel {
   readonly sessions?: Sessions;
   readonly sessionRequests?: SessionRequests;
   readonly hubs?: DurableObjectNamespace<Hub>;
-  /** Who may answer on pages. */
+  /** Identifies people at pages. */
   readonly people?: People;
-  /** Answers as a page for a person. */
+  /** Answers a request as a page for the person who has sent it, within their rate limit. */
   readonly paged?: Paged;
-  /** What is stored for people. */
+  /** The objects with each person's secrets, accounts and calls. */
   readonly persons?: PersonObjects;
   /** Where callers have accounts, by name. */
   readonly providers: ReadonlyMap<string, Provider> = new Map();
@@ -163,7 +165,7 @@ export class Kernel {
   readonly facets?: Facets;
   /** Servlets besides those of the bundle. */
   readonly others?: OtherServlets;
-  /** Notes what operators do. */
+  /** Records what an operator has done, as a sentence. */
   readonly acted: ReturnType<typeof actsIn> = async () => {};
 
   readonly #bundled: Registry;
@@ -192,7 +194,7 @@ export class Kernel {
     );
 
     const all = inOrder(features);
-    refuseAbsent(settings, new Set(all.map(({ name }) => name)));
+    demandFeatures(settings, new Set(all.map(({ name }) => name)));
     this.started = all.map((feature) => {
       const started = feature.start(this);
       Object.assign(this, started.parts);
@@ -215,6 +217,7 @@ export class Kernel {
         count: this.counting?.count,
         own: this.#ownServlets(),
         profiles,
+        runners: this.started.flatMap(({ runner }) => runner ?? []),
       },
       ...this.started.map(({ deployment }) => deployment),
     );
@@ -252,9 +255,14 @@ export class Kernel {
 
   /** Deletes all that is kept for a caller, by its key; gives the names of servlets that may have kept something. */
   async forgetCaller(caller: string): Promise<string[]> {
-    const names: string[] = [];
-    for (const { forget } of this.started) names.push(...((await forget?.(caller)) ?? []));
-    return names;
+    // What people have entered goes first; where one feature fails, the others delete theirs all the same.
+    const all = await Promise.allSettled(
+      this.started.toReversed().map(async ({ forget }) => (await forget?.(caller)) ?? []),
+    );
+    return all.flatMap((one) => {
+      if (one.status === "rejected") throw one.reason;
+      return one.value;
+    });
   }
 
   /** Registers a waiting task, so that installs can replay it: see {@link OtherServlets}. */
@@ -270,7 +278,7 @@ export class Kernel {
     );
   }
 
-  /** The parts of a kernel that can keep secrets, for Durable Objects. Throws where it cannot. */
+  /** This kernel with its sealer, for Durable Objects. Throws an error that names the missing binding. */
   get sealing(): this & { sealer: Sealer } {
     if (this.sealer !== undefined) return this as this & { sealer: Sealer };
     throw new Error(

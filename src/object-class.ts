@@ -4,7 +4,7 @@ import type { Env } from "./bindings.ts";
 /** A class of Durable Objects, as the platform makes its objects. */
 export type ObjectClass = new (state: DurableObjectState, env: Env) => DurableObject<unknown>;
 
-/** The class as the platform makes its objects, which are given what `given` returns. */
+/** A class that the platform can construct: it passes what `given` returns to `Class` as the third argument. */
 export function madeWith<Given>(
   given: () => Given,
   Class: new (state: DurableObjectState, env: Env, given: Given) => object,

@@ -43,7 +43,7 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/** What the server's own sign-in is told: scopes and profiles, and where to say which tokens have ended. */
+/** What the built-in sign-in needs of the authenticator. `onEnd` is told which tokens have ended, by their prefix. */
 export type SignInContext = Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">;
 
 /** How callers prove who they are, besides API keys. */
@@ -54,7 +54,7 @@ export interface SignInParts {
   verify?: Verify;
 }
 
-/** Creates the authenticator. Throws if a setting needs what is not there. */
+/** Creates the authenticator. Throws if the configuration of the sign-in is incomplete. */
 export function createAuthenticator(
   settings: Settings,
   env: KeyRecordsEnv,
@@ -207,7 +207,7 @@ export function createAuthenticator(
   };
 }
 
-/** Scopes and profiles, as other rooms resolve them. */
+/** Scopes and profiles as the kernel resolves them, and what features add to authentication. */
 interface AuthenticatorParts extends SignInParts, Omit<SignInContext, "onEnd"> {
   /** True if these scopes grant the profile. */
   grantsProfile(scopes: readonly string[], profile: string): boolean;

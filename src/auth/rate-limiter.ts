@@ -1,7 +1,8 @@
 import { bodyCounters } from "../http/body.ts";
-import { countedBy, networkSiteOf } from "../core/callers.ts";
+import { callerKey, countedBy, networkSiteOf } from "../core/callers.ts";
 import { limits } from "../core/limits.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
+import { anonymousAt } from "./principal.ts";
 import { Admissions, type Admission } from "./admissions.ts";
 import type { QuotaEnv } from "./quota.ts";
 
@@ -37,6 +38,11 @@ export class RateLimiter {
     bodyCounters.set(request, admission);
     admission.leaving();
     return admission;
+  }
+
+  /** Admits a request whose caller need not be known: it is counted by its network. */
+  enterUnknown(request: Request): Admission {
+    return this.enter(callerKey(anonymousAt(request)), request);
   }
 
   /** As `enter`, at less cost: the caller must read the body with the admission as its counter, and call `leaving` before it waits. */

@@ -2,7 +2,7 @@
 import type { Manifest } from "../servlets/manifest.ts";
 import type { Profiles } from "../servlets/profiles.ts";
 
-/** All of them, by the names of their folders in `src/features`. */
+/** The names of all features, which are their folders in `src/features`. */
 export const FEATURES = [
   ...["usage", "state", "tasks", "carried", "sessions", "tool-calls", "people", "sign-in"],
   ...["issuers", "console", "installs", "operator", "search", "otc"],
@@ -20,10 +20,10 @@ export interface Project {
   variables: ReadonlySet<string>;
 }
 
-/** Bindings that bring a feature in. A bound class keeps its whole feature: its objects have alarms. */
+/** Bindings that bring a feature in: of a class that is bound, objects may be stored that have alarms. */
 const BY_BINDING: Readonly<Record<string, readonly string[]>> = {
   usage: ["USAGE"],
-  state: ["SERVLET_STATES", "INSTALLS", "BUILDS", "LOADER"],
+  state: ["SERVLET_STATES"],
   tasks: ["TASKS"],
   carried: ["STATES"],
   sessions: ["SESSIONS", "HUBS"],
@@ -35,6 +35,13 @@ const BY_BINDING: Readonly<Record<string, readonly string[]>> = {
   installs: ["INSTALLS", "BUILDS", "LOADER"],
   operator: ["INSTALLS", "SERVLET_STATES"],
   otc: ["CALL_RECORDS"],
+};
+
+/** The features that others need, as their records say. */
+export const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  sessions: ["tasks"],
+  people: ["tasks"],
+  installs: ["state"],
 };
 
 /** The features that a project needs, each with what brings it in, in words; in the order of `FEATURES`. */
@@ -57,6 +64,9 @@ export function featuresFor({
   reasons.set("tool-calls", calling ? `the servlet ${calling}, which calls others` : installed);
   const isSearched = Object.values(profiles).some(({ tools }) => tools === "search");
   if (isSearched) reasons.set("search", "profiles.json, which has tools searched");
+  for (const [name, needed] of Object.entries(NEEDS))
+    if (reasons.get(name) !== undefined)
+      for (const one of needed) reasons.set(one, reasons.get(one) ?? `the feature ${name}`);
   return new Map(
     FEATURES.flatMap((name) => {
       const reason = reasons.get(name);
@@ -75,8 +85,7 @@ export function neededBindings(servlets: Project["servlets"]): ReadonlyMap<strin
   ): void => {
     const found = servlets.find(({ manifest }) => has(manifest));
     if (found === undefined) return;
-    for (const one of bindings)
-      if (!needed.has(one)) needed.set(one, `the servlet ${found.name}, which ${does}`);
+    for (const one of bindings) if (!needed.has(one)) needed.set(one, `${found.name} ${does}`);
   };
   need(
     ["KEY_RING", "SERVLET_STATES", "QUOTAS"],

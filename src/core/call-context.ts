@@ -84,8 +84,8 @@ export interface CallChain {
 }
 
 /**
- * What the run of a servlet may ask of where its call was made. Each of these crosses to the object or isolate in which the
- * guest runs, by its name in `CALL_FUNCTIONS`.
+ * Functions that a run calls where its call was made. Where the guest runs in another object or isolate, each is called by
+ * RPC, by its name in `CALL_FUNCTIONS`.
  */
 export interface CallFunctions {
   ask: Asker;

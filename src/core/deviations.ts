@@ -8,12 +8,12 @@
  * | `checkWithoutNulls` (arguments) | clients whose models write lists and objects as JSON text | the text, if its schema does not allow a text | the text is not a valid value, but the list or object in it is |
  * | `isNotification` (mcp/wire/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | a modern notification has no effect |
  * | `checkHeaders` (mcp/wire/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; a different one is refused | the body names the task |
- * | `listen` (mcp/legacy/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
+ * | `listen` (features/sessions/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
  * | routes (app.ts) | all | `/mcp/` | no other endpoint has that name |
- * | `toEndpoint` (auth/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; a different one is refused | both name the same client |
+ * | `toEndpoint` (features/sign-in/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; a different one is refused | both name the same client |
  * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | that revision defines them as the defaults |
- * | `registrationOf` (auth/token-requests.ts) | clients that write every member | members that are null or empty; grant types that no client can use here, beside others | they say nothing; a server may replace what is asked |
- * | `unified` (auth/authorization-server.ts), `toEndpoint` | clients that join scopes by tabs or lines | any white space between scopes | no scope contains any |
+ * | `registrationOf` (features/sign-in/token-requests.ts) | clients that write every member | members that are null or empty; grant types that no client can use here, beside others | they say nothing; a server may replace what is asked |
+ * | `unified` (features/sign-in/authorization-server.ts), `toEndpoint` | clients that join scopes by tabs or lines | any white space between scopes | no scope contains any |
  */
 import { isObject } from "./model.ts";
 import { parseJson } from "./text.ts";

@@ -15,7 +15,7 @@ import {
   newKey,
   recordsIn,
   restorable,
-  unfittingAmong,
+  unmatchedScopes,
   type Operated,
 } from "./operator-keys.ts";
 import { PAGES } from "./paths.ts";
@@ -23,13 +23,13 @@ import { count } from "./units.ts";
 import { seeOther, type View, type Visit } from "./view.ts";
 
 /** A button that was pressed, and who has pressed it. */
-interface Pressed {
+interface ButtonPress {
   server: Operated;
   visit: Visit;
   form: URLSearchParams;
   /** A field of the form; empty if it is not there. */
   field(name: string): string;
-  /** The field `name`, which names a servlet. */
+  /** The field `name`: of a servlet, or of a key. */
   name: string;
   /** The operator. */
   by: string;
@@ -47,9 +47,9 @@ interface Question {
 
 interface Action {
   /** What is asked first, by a button whose `do` is `ask-` and the action's name. */
-  ask?(pressed: Pressed): Promise<Question>;
-  /** Acts, and says what was done in a sentence for the record; undefined where nothing had to be done. */
-  act(pressed: Pressed): Promise<string | undefined | View>;
+  ask?(pressed: ButtonPress): Promise<Question>;
+  /** Acts. Returns a sentence for the record, undefined if nothing had to be done, or the page to show. */
+  act(pressed: ButtonPress): Promise<string | undefined | View>;
   /** What the page says afterwards. */
   done?: string;
   /** True if it deletes or revokes. */
@@ -197,8 +197,8 @@ const actions: Readonly<Record<string, Action>> = {
       const may = scopesInWords(made.scopes ?? undefined);
       await server.acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
       const endpoint = endpointOf(server, new URL(endpointPath(undefined), visit.request.url).href);
-      const unfitting = (await unfittingAmong(made.scopes ?? [], server)) ?? [];
-      // Nothing has the secret but this page.
+      const unfitting = (await unmatchedScopes(made.scopes ?? [], server)) ?? [];
+      // Only this page shows the secret.
       const body = keyPage(made.name, { ...endpoint, key: secret }, unfitting);
       return { status: 200, body };
     },

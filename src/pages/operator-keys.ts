@@ -22,7 +22,7 @@ export type Operated = Pick<
   | "registry"
 >;
 
-/** Undefined where the counters cannot be read: keys are revoked all the same. */
+/** The result of a request to the counters; undefined, after a line in the log, if it fails. */
 export const counted = <T>(work: Promise<T> | undefined): Promise<T | undefined> =>
   Promise.resolve(work).catch((error: unknown) => void report(error));
 
@@ -61,7 +61,7 @@ export async function keyOf(key: string, of: Operated) {
 }
 
 const DAY_MS = 86_400_000;
-/** Every isolate has those of all keys. */
+/** The most that one key may have, in characters: each isolate holds the scopes of all keys. */
 const SCOPES_CHARACTERS = 2000;
 
 /** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params` about a field. */
@@ -129,7 +129,7 @@ function beyondOperator(
   return (expires ?? Infinity) > end ? { end } : undefined;
 }
 
-/** The key with this hash. Throws `insufficient_scope` if it grants more than the key of the operator who restores it, `invalid_params`. */
+/** Returns the key with this hash. Throws `forbidden` if it grants more than the operator's own key, `invalid_params` if there is no such key. */
 export async function restorable(key: string, operator: Principal, of: Operated) {
   const found = await keyOf(key, of);
   const beyond = beyondOperator(found, operator, of);
@@ -144,8 +144,8 @@ export async function restorable(key: string, operator: Principal, of: Operated)
   );
 }
 
-/** The scope patterns that match nothing the server offers now; undefined if that is unknown. */
-export async function unfittingAmong(scopes: readonly string[], operated: Operated) {
+/** The scope patterns that match nothing that the server offers now; undefined if that is unknown. */
+export async function unmatchedScopes(scopes: readonly string[], operated: Operated) {
   const { whole } = await operated.registry();
   const catalog = await whole.catalog().catch((error: unknown) => void report(error));
   if (catalog === undefined) return undefined;

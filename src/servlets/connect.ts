@@ -12,6 +12,7 @@ import { keepsState } from "./manifest.ts";
 import { lookUpBy } from "./server-asks.ts";
 import { fuelIn, tellEnded, tellFailed } from "./run-log.ts";
 import type { Servlet } from "./servlet.ts";
+import { runnerFor } from "./runners.ts";
 import { callPartsOf, setupOf } from "./setup.ts";
 import { inSpan, LINK } from "../observe/spans.ts";
 
@@ -44,8 +45,7 @@ export function connected(
   const own = deployment.own?.get(bundled);
   if (own !== undefined) return own;
   const { manifest, exports } = bundled;
-  const { runLoaded } = deployment;
-  const runStateful = keepsState(manifest) ? deployment.runStateful : undefined;
+  const runner = runnerFor(bundled, deployment);
   const program = bundled.module && programOf(bundled, deployment);
   return dialects[bundled.dialect].connect({
     exports,
@@ -72,15 +72,14 @@ export function connected(
       };
       const run = { export: name, input };
       const begin = () =>
-        runStateful?.(bundled, run, call) ??
-        (program === undefined
-          ? runLoaded!(bundled, run, call, deployment)
-          : callExport(program, name, input, {
+        runner === undefined
+          ? callExport(program ?? programOf(bundled, deployment), name, input, {
               ...setupOf(bundled, deployment, Object.assign(call, callPartsOf(call))),
               recorded,
               ...begunBy(call),
               keeper,
-            }));
+            })
+          : runner.run(bundled, run, call, deployment);
       const isRecorded = call.trace?.isRecorded === true;
       let ending: Ending | undefined;
       try {

@@ -104,6 +104,22 @@ export interface ToolCaller {
   failed(): void;
 }
 
+/** Runs some servlets elsewhere than in this isolate. */
+export interface Runner {
+  takes(servlet: PreparedServlet): boolean;
+  /** True if it runs them in their state. */
+  readonly hasState?: boolean;
+  /** Runs an export; `by` has its log and network. */
+  run(
+    servlet: PreparedServlet,
+    run: { export: string; input: string },
+    call: CallContext,
+    by: Deployment,
+  ): Promise<Ending>;
+  /** The lists of such a servlet in the state of a caller; absent where they are the same for all. */
+  lists?(servlet: PreparedServlet, viewer: Viewer): Promise<CollectedLists>;
+}
+
 /** Configuration that all servlets share. */
 export interface Deployment {
   /** The Worker's variables and secrets, by name. */
@@ -122,23 +138,8 @@ export interface Deployment {
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
   profiles?: Profiles | undefined;
-  /** Runs an export of a servlet that keeps state, in the object with that state; without it, each call starts with new state. */
-  runStateful?:
-    | ((
-        servlet: PreparedServlet,
-        run: { export: string; input: string },
-        call: CallContext,
-      ) => Promise<Ending>)
-    | undefined;
-  /** The lists of such a servlet in the state of a caller; without it they are those of a new state. */
-  listStateful?(servlet: PreparedServlet, viewer: Viewer): Promise<CollectedLists>;
-  /** Runs an export of a servlet whose code is not in the bundle, in an isolate of its own; `by` has its log and network. */
-  runLoaded?(
-    servlet: PreparedServlet,
-    run: { export: string; input: string },
-    call: CallContext,
-    by: Deployment,
-  ): Promise<Ending>;
+  /** Where servlets run that do not run here: the first that takes one runs it. */
+  runners?: readonly Runner[];
   /** Without it, servlets call no tools of others. */
   toolCaller?(of: {
     servlet: PreparedServlet;

@@ -4,7 +4,7 @@ import { limits } from "../core/limits.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
 import { clashRemedy, joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
-import { keepsState } from "./manifest.ts";
+import { runnerFor } from "./runners.ts";
 import type { EntryFilter } from "./profiles.ts";
 import { mayUnscoped } from "./scopes.ts";
 import {
@@ -43,9 +43,8 @@ export class Lister {
   #shared: { value: Catalog; at: number } | undefined;
 
   constructor({ servlets }: Served, parts: ListerParts) {
-    const { listStateful } = parts.deployment;
-    const isStateful = ({ lists, manifest }: PreparedServlet) =>
-      lists === undefined && keepsState(manifest) && listStateful !== undefined;
+    const isStateful = (servlet: PreparedServlet) =>
+      servlet.lists === undefined && runnerFor(servlet, parts.deployment)?.lists !== undefined;
     this.stateful = servlets.filter(isStateful);
     this.#others = servlets.filter((servlet) => !isStateful(servlet));
     this.isDynamic = this.#others.some(({ lists }) => lists === undefined);
@@ -82,7 +81,7 @@ export class Lister {
     let failure: Fault | undefined;
     const own = await this.#merge(
       this.stateful,
-      (servlet) => this.#parts.deployment.listStateful!(servlet, viewer),
+      (servlet) => runnerFor(servlet, this.#parts.deployment)!.lists!(servlet, viewer),
       (fault) => {
         if (fault.code !== "servlet_failed" && fault.code !== "not_configured") failure = fault;
       },

@@ -121,10 +121,10 @@ export class Registry {
     return new Registry(this.#bundle, this.#deployment, this.#narrowing, view);
   }
 
-  /** A registry that shares these lists, whose runs have other parts of the deployment. */
-  by(parts: Partial<Deployment>): Registry {
+  /** A registry that shares these lists, whose runs have the deployment changed so. */
+  by(change: (deployment: Deployment) => Deployment): Registry {
     const view = { viewer: this.#viewer, of: this };
-    return new Registry(this.#bundle, { ...this.#deployment, ...parts }, this.#narrowing, view);
+    return new Registry(this.#bundle, change(this.#deployment), this.#narrowing, view);
   }
 
   /**

@@ -214,7 +214,7 @@ const settingsSchema = z.object({
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
-  /** A secret: the hash that `npm run passphrase` prints. With it, and the KV namespace `OAUTH_KV`, the owner can sign in. */
+  /** A secret: the hash that `npm run passphrase` prints. With it the owner can sign in; `npm run passphrase` also binds what that needs. */
   OWNER_PASSPHRASE: z.optional(
     z
       .string()

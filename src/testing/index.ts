@@ -2,6 +2,7 @@
  * `edge-servlets/testing`: runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
  * vitest: the servlet is built on the way.
  */
+import { stateRunner } from "../servlets/runners.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { servedFrom } from "../bundle/served.ts";
 import { Fault } from "../core/errors.ts";
@@ -131,7 +132,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       { servlets: [servlet] },
       {
         ...deployment,
-        ...(states && { runStateful: (_servlet, run, call) => states.run(deployment, run, call) }),
+        ...(states && {
+          runners: [stateRunner((_servlet, run, call) => states.run(deployment, run, call))],
+        }),
       },
     );
     const answer = scriptedAsker(script);

@@ -86,10 +86,10 @@ test.each(features.map((one) => [one.name, one] as const))(
 
 test.each([
   ["OAUTH_ISSUERS", '[{"issuer":"https://id.example"}]', "OAUTH_ISSUERS under [vars]"],
-  ["OTC_JWT_SECRET", "secret ".repeat(8), "the binding CALL_RECORDS"],
+  ["OTC_JWT_SECRET", "secret ".repeat(8), "Bind CALL_RECORDS"],
 ])("%s without what it is for says what brings that in", (name, value, by) => {
   expect(() => kernelWith([], { [name]: value })).toThrow(
-    `${name} is set, and this server was built without`,
+    `${name} is set, but this server was built without`,
   );
   expect(() => kernelWith([], { [name]: value })).toThrow(by);
 });

@@ -10,7 +10,10 @@ import { CACHE, progress, servletFolders } from "./folders.ts";
 import { aligned } from "./table.ts";
 import { boundIn, demandProject } from "./wrangler-config.ts";
 
-/** The lines of the command's output. What a feature adds is what leaving out it alone would save: others may need it. */
+/**
+ * The lines of the command's output. What a feature adds is what the script would shrink by without that feature alone: 0 if
+ * another one needs it.
+ */
 export async function featureLines(): Promise<string[]> {
   const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
   const { profiles = {} } = (await readProfiles(".")) ?? {};
@@ -21,13 +24,16 @@ export async function featureLines(): Promise<string[]> {
   const rows = await Promise.all(
     present.map(async (name) => {
       const bytes = whole - (await scriptBytes(present.filter((one) => one !== name)));
-      return [name, `by ${reasons.get(name)!}`, shown(bytes)];
+      return [name, reasons.get(name)!, shown(bytes)];
     }),
   );
   const kernel = ["kernel", "serves servlets by itself", shown(await scriptBytes([]))];
   const absent = FEATURES.filter((name) => !reasons.has(name));
   return [
-    ...aligned([["feature", "is in", "adds"], kernel, ...rows, ["together", "", shown(whole)]], 2),
+    ...aligned(
+      [["feature", "included for", "adds"], kernel, ...rows, ["together", "", shown(whole)]],
+      2,
+    ),
     ...(absent.length === 0 ? [] : [`Not in the script: ${absent.join(", ")}`]),
   ];
 }

@@ -134,10 +134,10 @@ export function abandonedClasses(text: string): string[] {
   const { env, ...top } = read(text, FILE);
   const all = [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
   const own = new Set(ownConfig().durable_objects.bindings.map(({ class_name }) => class_name));
-  const is = (pick: (section: Section) => readonly string[]) => new Set(all.flatMap(pick));
-  const made = is(({ migrations }) => migrations.flatMap((one) => one.new_sqlite_classes));
-  const deleted = is(({ migrations }) => migrations.flatMap((one) => one.deleted_classes));
-  const bindings = is(({ durable_objects }) =>
+  const namesIn = (pick: (section: Section) => readonly string[]) => new Set(all.flatMap(pick));
+  const made = namesIn(({ migrations }) => migrations.flatMap((one) => one.new_sqlite_classes));
+  const deleted = namesIn(({ migrations }) => migrations.flatMap((one) => one.deleted_classes));
+  const bindings = namesIn(({ durable_objects }) =>
     durable_objects.bindings.map(({ class_name }) => class_name),
   );
   return [...made].filter((name) => own.has(name) && !deleted.has(name) && !bindings.has(name));
@@ -219,20 +219,16 @@ export function demandComplete(servlets: Project["servlets"]): void {
   const [abandoned] = abandonedClasses(text);
   if (abandoned !== undefined)
     throw new Refusal(
-      `${FILE} binds the class ${abandoned} no more, whose objects a migration has made. Bind it again, or delete its objects with all that they keep, by one more migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
+      `${FILE} no longer binds the class ${abandoned}, but a migration has made its objects. Bind it again, or delete the objects and their data by this migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
     );
   const needed = neededBindings(servlets);
   const lines = lackingLines(text, needed.keys());
   if (lines === "") return;
   const { bindings } = boundIn(text);
-  const reasons = [
-    ...new Set([...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]))),
-  ];
-  const by =
-    reasons.length === 0
-      ? "this version of edge-servlets needs"
-      : `${reasons.join(", and ")}, needs`;
+  const missing = [...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]));
+  const reasons =
+    missing.length === 0 ? "" : ` that your servlets need: ${[...new Set(missing)].join("; ")}`;
   throw new Refusal(
-    `${FILE} lacks what ${by}. Add these lines, in the way in which it is written:\n${lines}`,
+    `${FILE} lacks ${missing.length === 0 ? "what this version of edge-servlets needs" : "bindings"}${reasons}. Add these lines:\n${lines}`,
   );
 }

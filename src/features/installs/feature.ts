@@ -10,6 +10,7 @@ import { madeWith } from "../../object-class.ts";
 import { buildOperations } from "./builds.ts";
 import { installerOf } from "./installer-of.ts";
 import { installerTools } from "./tools.ts";
+import { loadedRunner } from "../../servlets/runners.ts";
 import { ownNamesOf } from "../../settings/env.ts";
 import { copiesOf, copyFor, nearestCopy } from "../../storage/copies.ts";
 
@@ -51,8 +52,8 @@ export const installsFeature: Feature = {
       objects,
       operations,
       parts: { installer, others, facets: facetsWith(loader) },
+      runner: loadedRunner(loader.run.bind(loader)),
       deployment: {
-        runLoaded: loader.run.bind(loader),
         oldBuild: (hash) => others.oldBuild(hash),
         storedPart: bucket.part.bind(bucket),
       },

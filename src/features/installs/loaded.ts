@@ -1,5 +1,5 @@
 import { settled, unsettled, type Settled } from "../../core/settled.ts";
-import { CallHooks, DepartureWatch, hooksThere } from "../state/remote-hooks.ts";
+import { CallHooks, DepartureWatch, hookSupportOf } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, logError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { CallContext, RunContext } from "../../core/call-context.ts";
@@ -123,7 +123,7 @@ export function loadedRun(
     setup: plainSetup(setup),
     secrets,
     credentials: call.credentials,
-    there: hooksThere(call),
+    there: hookSupportOf(call),
   };
 }
 

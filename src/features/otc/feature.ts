@@ -17,7 +17,7 @@ export const otcFeature: Feature = {
     const records = sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS);
     return {
       objects: { CallRecord: madeWith(() => kernel.sealing, CallRecord) },
-      // Its specification has the health check, too.
+      // The specification of Open Tool Calling defines `/health`, too.
       refusal: { paths: /^\/(tools|health)\b/, answer: (fault) => errorResponse(fault) },
       health: { $schema: LATEST },
       routes(app) {

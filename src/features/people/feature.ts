@@ -71,7 +71,7 @@ export const peopleFeature: Feature = {
         app.on(methods, SIGN_IN_PATH, ({ req }) =>
           paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
         );
-        // Whoever it is may sign out, also while it is not known whether their key is revoked.
+        // Anybody may sign out, also while the records of revoked keys cannot be read.
         app.on(methods, SIGN_OUT_PATH, ({ req: { raw } }) =>
           paged(withoutHeader(raw, "cookie"), (visited) => signOutEndpoint(raw, visited)),
         );

@@ -6,8 +6,6 @@ import {
 import type { SignInContext } from "../../auth/authenticator.ts";
 import { fetchNow } from "../../auth/fetch-json.ts";
 import { Grant } from "./grant.ts";
-import { anonymousAt } from "../../auth/principal.ts";
-import { callerKey } from "../../core/callers.ts";
 import type { Env } from "../../bindings.ts";
 import type { Feature } from "../../kernel.ts";
 import { siteOf } from "../../http/site.ts";
@@ -24,14 +22,12 @@ export const signInFeature: Feature = {
       routes(app) {
         const { authorization } = kernel.authenticator;
         if (authorization === undefined) return;
-        /** Lets a request in whose caller need not be known; it is counted by its network. */
-        const enter = (raw: Request) => rateLimiter.enter(callerKey(anonymousAt(raw)), raw);
         const methods = ["GET", "POST"];
         app.on(methods, "/authorize", ({ req: { raw } }) =>
-          enter(raw).until(authorization.authorize(raw)),
+          rateLimiter.enterUnknown(raw).until(authorization.authorize(raw)),
         );
         app.on(methods, protocolPaths([...introductions.keys()]), ({ req: { raw } }) =>
-          enter(raw).until(authorization.protocol(raw)),
+          rateLimiter.enterUnknown(raw).until(authorization.protocol(raw)),
         );
       },
     };

@@ -11,7 +11,7 @@ export const stateFeature: Feature = {
   start(kernel) {
     const states = operatedStates(kernel.env, () => kernel.stateOwners());
     return {
-      deployment: stateful(kernel.env),
+      runner: stateful(kernel.env),
       operations: stateOperations({
         states,
         forgetCaller: (caller) => kernel.forgetCaller(caller),

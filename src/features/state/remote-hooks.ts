@@ -1,8 +1,8 @@
-import { settled, unsettled, type Settled } from "../../core/settled.ts";
 /**
  * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
  * what it asks and stores goes back by RPC.
  */
+import { settled, unsettled, type Settled } from "../../core/settled.ts";
 import { RpcTarget, waitUntil } from "cloudflare:workers";
 import { CALL_FUNCTIONS, type CallFunctions, type RunContext } from "../../core/call-context.ts";
 import { clientHasLeft, Fault, orAborted } from "../../core/errors.ts";
@@ -15,8 +15,8 @@ import type { CallParts } from "../../servlets/setup.ts";
 /** The functions of a call that its guest may call from another object or isolate, with those that store its journal. */
 type Functions = Required<CallFunctions & Pick<Keeper, "begin" | "intend" | "keep">>;
 type FunctionName = keyof Functions;
-/** Those functions take a signal, too. */
-const OF_CALL: ReadonlySet<FunctionName> = new Set(CALL_FUNCTIONS);
+/** Functions whose last argument is the call's signal. */
+const WITH_SIGNAL: ReadonlySet<FunctionName> = new Set(["ask", "lookUp", "callTools"]);
 
 /** Those that a call has. */
 function functionsOf(call: RunContext): Partial<Functions> {
@@ -56,7 +56,7 @@ export class CallHooks extends RpcTarget implements RemoteHooks {
     return this.#waiting((signal) => {
       if (!Object.hasOwn(this.#functions, name)) throw new Error(`The call has no ${name}.`);
       const work = this.#functions[name] as (...all: unknown[]) => unknown;
-      return work(...given, ...(OF_CALL.has(name) ? [signal] : []));
+      return work(...given, ...(WITH_SIGNAL.has(name) ? [signal] : []));
     });
   }
   /** Answers at once: proves to the guest's object that the call is still alive, so its answers may still come. */
@@ -156,13 +156,16 @@ async function answeredLater<T>(
   }
 }
 
-/** Functions whose answer may take as long as the call: that of others comes soon, or the call is gone. */
+/** Functions that may take as long as the call. Any other answers within `limits.hookMs`, or its caller is taken to be gone. */
 const LONG: ReadonlySet<FunctionName> = new Set(["callTools"]);
 
-/** The part of a call's context that is somewhere else. `sent` collects what is on its way there. */
+/**
+ * The context of a guest whose call is elsewhere: its functions call `hooks` by RPC. `sent` collects notifications that are on
+ * their way.
+ */
 export function contextOf(
   hooks: RemoteHooks,
-  { functions }: There,
+  { functions }: HookSupport,
   sent: Promise<unknown>[],
 ): Omit<RunContext, "signal"> {
   const remote: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
@@ -220,15 +223,15 @@ export interface RemoteHooks {
   notify(notification: Notification): Promise<void>;
 }
 
-/** What a call has where it was made. */
-export interface There {
-  /** Those that it lacks are not called. */
+/** The functions that a call provides to a guest elsewhere, and whether it may be replayed. */
+export interface HookSupport {
+  /** Others are not called. */
   functions: FunctionName[];
   /** True if the call may be run again from its record. */
   repeats: boolean;
 }
 
-export const hooksThere = (call: RunContext): There => ({
+export const hookSupportOf = (call: RunContext): HookSupport => ({
   functions: Object.keys(functionsOf(call)) as FunctionName[],
   repeats: call.keeper !== undefined && call.keeper.isVolatile !== true,
 });
@@ -243,14 +246,14 @@ export interface RemoteRun {
   seed?: string | undefined;
   /** When its record begins, if not later, in Unix ms. */
   time?: number | undefined;
-  there: There;
+  there: HookSupport;
 }
 
 /** A run in the state of the servlet's scope. */
 export interface StatefulRun extends RemoteRun {
   servlet: ServletRef;
   call: CallParts;
-  /** How long it waits for its turn, where the calls around it have the state of theirs. */
+  /** Timeout for its turn in the state where an outer call already holds another one, in ms. */
   patienceMs?: number | undefined;
 }
 

@@ -13,6 +13,7 @@ import { Fault, report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { PreparedServlet, ServletRef } from "../../servlets/bundle.ts";
 import { connected } from "../../servlets/connect.ts";
+import { stateRunner } from "../../servlets/runners.ts";
 import { callPartsOf } from "../../servlets/setup.ts";
 import type { Viewer } from "../../servlets/deployment.ts";
 import { listAll, nobodysCall } from "../../servlets/servlet.ts";
@@ -138,8 +139,11 @@ export class ServletState extends DurableObject<QuotaEnv> {
     const { deployment } = this.#server;
     const servlet = connected(prepared, {
       ...deployment,
-      runStateful: async (bundled, run, call) =>
-        this.#call(bundled, { ...run, call: callPartsOf(call) }, call),
+      runners: [
+        stateRunner((bundled, run, call) =>
+          this.#call(bundled, { ...run, call: callPartsOf(call) }, call),
+        ),
+      ],
     });
     // Lists that all callers share do not depend on who asks first.
     const asker = prepared.manifest.state === "server" ? {} : viewer;

@@ -7,10 +7,11 @@ import type { Audience } from "../../core/model.ts";
 import { refOf, type PreparedServlet } from "../../servlets/bundle.ts";
 import type { CollectedLists } from "../../servlets/servlet.ts";
 import { begunBy } from "../../servlets/connect.ts";
+import { stateRunner } from "../../servlets/runners.ts";
 import { callPartsOf } from "../../servlets/setup.ts";
-import type { Deployment, Viewer } from "../../servlets/deployment.ts";
+import type { Runner, Viewer } from "../../servlets/deployment.ts";
 import { noticeOf, type CommittedEnding } from "./changes.ts";
-import { CallHooks, DepartureWatch, hooksThere } from "./remote-hooks.ts";
+import { CallHooks, DepartureWatch, hookSupportOf } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
 export interface ServletStatesEnv {
@@ -18,7 +19,7 @@ export interface ServletStatesEnv {
 }
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
-export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
+export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv): Runner {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
       throw new Fault(
@@ -28,8 +29,8 @@ export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
     }
     return objects.getByName(stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
   };
-  return {
-    async runStateful(servlet, run, call) {
+  return stateRunner(
+    async (servlet, run, call) => {
       const state = await objectFor(servlet, call);
       const id = crypto.randomUUID();
       const departure = new DepartureWatch(call.signal, async () => state.cancel(id));
@@ -43,7 +44,7 @@ export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
         recorded,
         ...begunBy(call),
         patienceMs: isHolding ? limits.innerTurnMs : undefined,
-        there: hooksThere(call),
+        there: hookSupportOf(call),
       };
       const hooks = new CallHooks(call, departure.watch);
       // RPC types cannot express the recursive `Recorded`.
@@ -54,13 +55,12 @@ export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv) {
       for (const change of ending.changes ?? []) call.notify(noticeOf(change, audience));
       return ending;
     },
-    ...(objects && {
-      async listStateful(servlet: PreparedServlet, viewer: Viewer) {
+    objects &&
+      (async (servlet, viewer) => {
         const state = await objectFor(servlet, viewer);
         return JSON.parse(unsettled(await state.lists(refOf(servlet), viewer))) as CollectedLists;
-      },
-    }),
-  } satisfies Partial<Deployment>;
+      }),
+  );
 }
 
 /** Who has the same state. */

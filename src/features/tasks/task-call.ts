@@ -49,12 +49,12 @@ export async function entryAgain(
   call: Pick<TaskCall, "session" | "principal" | "ref">,
   registry: Registry,
   recorded: KnownRecord | undefined,
-  parts?: Partial<Deployment>,
+  change?: (deployment: Deployment) => Deployment,
 ): Promise<Entry> {
   const { session, principal, ref } = call;
   const all = recorded === undefined ? registry : await registry.at(recorded);
   const own = all.for({ principal, session });
-  return (parts === undefined ? own : own.by(parts)).resolve(ref);
+  return (change === undefined ? own : own.by(change)).resolve(ref);
 }
 
 /** True where the scopes of this caller grant what the task calls. */

@@ -85,7 +85,7 @@ export async function replayed(
   const [call, recorded] = [await store.call(), await store.recorded()];
   if (call === undefined || recorded?.pending === undefined) return null;
   const ofBuild = { ...recorded, head: { ...recorded.head, hash: build.hash } };
-  const registry = new Registry({ servlets: [build] }, { ...deployment, ...UNOBSERVED });
+  const registry = new Registry({ servlets: [build] }, unobserved(deployment));
   try {
     return await perform<string | undefined>(
       await registry.resolve(call.ref),
@@ -120,7 +120,7 @@ export async function replayRecord(
   };
   try {
     // Lists of servlets may come from elsewhere: those that are known will do.
-    const entry = await entryAgain(call, registry, recorded, UNOBSERVED);
+    const entry = await entryAgain(call, registry, recorded, unobserved);
     const context = isolatedContext(call, { ...recorded, notices: 0 });
     return await perform<ReplayOutcome>(
       entry,
@@ -161,9 +161,10 @@ function isolatedContext(call: Omit<TaskCall, "recorded">, recorded: Recorded): 
 }
 
 /** Such a run is neither logged nor counted, and its servlet starts without its state. */
-const UNOBSERVED: Partial<Deployment> = {
+const unobserved = ({ runners = [], ...deployment }: Deployment): Deployment => ({
+  ...deployment,
   log: () => {},
   record: undefined,
   count: undefined,
-  runStateful: undefined,
-};
+  runners: runners.filter(({ hasState }) => hasState !== true),
+});

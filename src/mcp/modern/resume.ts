@@ -52,8 +52,9 @@ export async function askClient(
   );
 }
 
-/** What to do where the call may have gone on with an earlier answer. */
+/** The advice where the call may have gone on with an earlier answer. */
 export const CHECK = "Check what the call has done before you call again without it.";
 
+/** The fault of a `requestState` that is refused, with what to do instead. */
 export const stateRefused = (why: string, advice = "Call again without it.") =>
   new Fault("invalid_params", `params.requestState ${why}. ${advice}`);

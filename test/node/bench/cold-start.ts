@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- coldStart`: CPU time of workerd from its start to the first answer of a plain call, of a project with
- * one TypeScript servlet, of this repository's servlets, and of 300 more. It is split up by Workers that have a part each:
+ * one TypeScript servlet as it is made, of one without bindings, of this repository's servlets, and of 300 more. It is split up by Workers that have a part each:
  * an empty one; one with the same Wasm and data modules, which it does not import; one with the script, too, which
  * workerd then parses and does not run. All of them start in turn.
  */
@@ -9,6 +9,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { buildWorker, serve, stop } from "../workerd.ts";
+import { FEATURES, featureExport } from "../../../src/bundle/features.ts";
 import { buildCheckout } from "./against.ts";
 import { fleetOf } from "./fleet.ts";
 import { modern } from "./kinds.ts";
@@ -41,7 +42,8 @@ interface Start {
 }
 
 async function started(folder: string): Promise<Start> {
-  const served = await serve(folder, { durable: true });
+  const objects = objectsOf.get(folder);
+  const served = await serve(folder, { durable: true, ...(objects && { objects }) });
   try {
     const ready = await cpuMs(served.process.pid!);
     await drive(
@@ -69,32 +71,61 @@ async function partsOf(whole: string, empty: string, name: string): Promise<Map<
   return new Map(Object.entries({ modules: modules!, parsed: parsed!, whole }));
 }
 
-/** The Worker of a project as `init` makes it, with one servlet in TypeScript. */
-async function projectWorker(): Promise<string> {
-  const folder = join(SCRATCH, "project");
+/** The Durable Objects of the Workers that have not all of them, by their folders. */
+const objectsOf = new Map<string, Record<string, string>>();
+
+/** What a project binds as `init` makes it, besides what the kernel uses, and the features that this brings in. */
+const AS_MADE = {
+  bindings: ["HUBS", "PROFILES", "SESSIONS", "STATES", "TASKS", "USAGE"],
+  features: ["usage", "tasks", "carried", "sessions", "people", "console"],
+};
+/** Bindings whose classes the kernel has. */
+const OF_KERNEL = ["ATTEMPTS", "KEY_RECORDS", "KEY_RING", "QUOTAS"];
+
+/** The Worker of a project with one servlet in TypeScript, which binds these. */
+async function projectWorker(
+  name: string,
+  { bindings, features }: typeof AS_MADE,
+): Promise<string> {
+  const folder = join(SCRATCH, name);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const bundle = join(folder, "bundle.gen.ts");
   const args = ["src/bundle/commands/bundle.ts", "--quiet", "--out", bundle];
   await promisify(execFile)(process.execPath, [...args, "package/template/plugins"]);
+  const text = await readFile(bundle, "utf8");
+  const left = FEATURES.filter((one) => !features.includes(one)).map(featureExport);
+  const narrow = left.reduce(
+    (all, one) =>
+      all
+        .replace(new RegExp(`^import \\{ ${one} \\}.*\\n`, "m"), "")
+        .replace(new RegExp(`\\b${one}(, )?`), ""),
+    text,
+  );
+  await writeFile(bundle, narrow);
+  const bound = features.length === 0 ? [] : [...OF_KERNEL, ...bindings];
+  const objects = Object.fromEntries(bound.map((one) => [one, OBJECTS[one]!]));
   const entry = join(folder, "entry.ts");
   await writeFile(
     entry,
     `import { createWorker } from ${JSON.stringify(relative(folder, "src/worker.ts"))};
 import { bundle } from "./bundle.gen.ts";
 const { worker, objects } = createWorker(bundle);
-export const { ${Object.values(OBJECTS).join(", ")} } = objects;
+export const { ${Object.values(objects).join(", ")} } = objects;
 export default worker;
 `,
   );
-  return buildWorker(entry, join(folder, "built"));
+  const built = await buildWorker(entry, join(folder, "built"));
+  objectsOf.set(built, objects);
+  return built;
 }
 
 export async function benchColdStart(): Promise<void> {
   await rm(SCRATCH, { recursive: true, force: true });
   const empty = await buildWorker(join(import.meta.dirname, "empty.ts"), join(SCRATCH, "empty"));
   const wholes = {
-    project: await projectWorker(),
+    project: await projectWorker("project", AS_MADE),
+    "no bindings": await projectWorker("kernel", { bindings: [], features: [] }),
     repository: await buildCheckout(".", join(SCRATCH, "repository")),
     [`${MANY} more`]: (await fleetOf(MANY, ["plugins"])).folder,
   };

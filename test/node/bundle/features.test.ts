@@ -1,10 +1,11 @@
-import { glob } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { expect, test } from "vitest";
 import {
   FEATURES,
   featureExport,
   featuresFor,
+  NEEDS,
   neededBindings,
   type Project,
 } from "../../../src/bundle/features.ts";
@@ -38,11 +39,22 @@ test("every folder of src/features is a feature that a bundle can have", async (
   expect(names.toSorted()).toEqual([...FEATURES].toSorted());
 });
 
+test("the features that others need are those of their records", async () => {
+  const needs: Record<string, string[]> = {};
+  for (const name of FEATURES) {
+    const text = await readFile(`src/features/${name}/feature.ts`, "utf8");
+    const [, listed] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
+    if (listed) needs[name] = listed.split(", ").map((one) => one.replace("Feature", ""));
+  }
+  expect(NEEDS).toEqual(needs);
+});
+
 test.each<[string, string[], Partial<Project>, string[]]>([
   ["nothing is bound", [], {}, []],
   ["only what every server uses is bound", ["KEY_RING", "ATTEMPTS", "QUOTAS"], {}, []],
   ["tasks are bound", ["TASKS"], {}, ["tasks", "people"]],
   ["sessions are bound", ["SESSIONS", "TASKS"], {}, ["tasks", "sessions", "people"]],
+  ["sessions are bound without tasks", ["SESSIONS"], {}, ["tasks", "sessions"]],
   ["state is bound", ["SERVLET_STATES"], {}, ["state", "operator"]],
   ["the sign-in is bound", ["GRANTS"], {}, ["sign-in", "issuers"]],
   ["issuers are set", [], { variables: new Set(["OAUTH_ISSUERS"]) }, ["issuers"]],

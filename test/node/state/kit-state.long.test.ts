@@ -1,3 +1,5 @@
+import type { Runner } from "../../../src/servlets/deployment.ts";
+import { stateRunner } from "../../../src/servlets/runners.ts";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
 import { servedFrom } from "../../../src/bundle/served.ts";
@@ -34,7 +36,7 @@ function newScope() {
   const state = new ScopeState(database, new Uint8Array(32));
   /** The most that a call may use, and what the last one has used. */
   const fuel: { most: number | undefined; used: number } = { most: undefined, used: 0 };
-  const runStateful: Deployment["runStateful"] = async (servlet, run, call) => {
+  const runStateful: Runner["run"] = async (servlet, run, call) => {
     const setup = setupOf(servlet, deployment, { ...call, ...callPartsOf(call) });
     const ending = await state.call({
       ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },
@@ -43,7 +45,7 @@ function newScope() {
     fuel.used = ending.fuelUsed ?? 0;
     return ending;
   };
-  const servlet = connected(drafts, { ...deployment, runStateful });
+  const servlet = connected(drafts, { ...deployment, runners: [stateRunner(runStateful)] });
   const call = async (name: string, args: Json = {}) => {
     try {
       const result = await servlet.callTool(name, args, nobodysCall);

@@ -1,3 +1,4 @@
+import { loadedRunner } from "../../../src/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { replayRecord } from "../../../src/features/tasks/task-replay.ts";
@@ -20,7 +21,11 @@ test("a replay asks no servlet for its lists: each time that would do what servl
     asked++;
     return { kind: "refused" as const, message: "no lists" };
   };
-  const deployment = { ...deploymentOf(readSettings({}), env), runLoaded, log: () => {} };
+  const deployment = {
+    ...deploymentOf(readSettings({}), env),
+    runners: [loadedRunner(runLoaded)],
+    log: () => {},
+  };
   const registry = new Registry({ servlets: [durable, other] }, deployment);
   const call = {
     ...nobodysCall,

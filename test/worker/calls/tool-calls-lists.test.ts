@@ -1,3 +1,4 @@
+import { stateRunner } from "../../../src/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
@@ -24,7 +25,13 @@ async function askedBy(...tools: string[]) {
     failures: [],
   }));
   const deployment = { ...deploymentOf(readSettings(env), env), toolCaller: toolCallerOf };
-  const registry = new Registry({ servlets: [durable, notes] }, { ...deployment, listStateful });
+  const registry = new Registry(
+    { servlets: [durable, notes] },
+    {
+      ...deployment,
+      runners: [stateRunner(() => Promise.reject(new Error("It only lists.")), listStateful)],
+    },
+  );
   const steps = tools.map((tool) => ({
     do: "call",
     calls: [{ tool, args: { steps: [] } }],

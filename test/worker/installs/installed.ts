@@ -1,10 +1,11 @@
+import { stateRunner } from "../../../src/servlets/runners.ts";
 import { unsettled } from "../../../src/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import type { BuildBucket } from "../../../src/features/installs/bucket.ts";
 import { facetsWith } from "../../../src/features/installs/state-facet.ts";
 import { ServletLoader } from "../../../src/features/installs/loaded.ts";
-import { CallHooks, hooksThere } from "../../../src/features/state/remote-hooks.ts";
+import { CallHooks, hookSupportOf } from "../../../src/features/state/remote-hooks.ts";
 import { ServletState } from "../../../src/features/state/servlet-state.ts";
 import { sealerOf } from "../../../src/storage/vault.ts";
 import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
@@ -149,17 +150,19 @@ export async function callIn(
 ): Promise<string> {
   const { callTool } = connected(servlet, {
     ...deployment,
-    runStateful: async (_servlet, run, call) => {
-      const about = {
-        ...run,
-        id: crypto.randomUUID(),
-        servlet: refOf(servlet),
-        call: callPartsOf(call),
-        recorded: call.recorded,
-        there: hooksThere(call),
-      };
-      return unsettled(await object.run(about, new CallHooks(call, call.signal)));
-    },
+    runners: [
+      stateRunner(async (_servlet, run, call) => {
+        const about = {
+          ...run,
+          id: crypto.randomUUID(),
+          servlet: refOf(servlet),
+          call: callPartsOf(call),
+          recorded: call.recorded,
+          there: hookSupportOf(call),
+        };
+        return unsettled(await object.run(about, new CallHooks(call, call.signal)));
+      }),
+    ],
   });
   return callTool(name, args, { ...nobodysCall, principal: { name: "ada" }, ...more }).then(
     (result) => (result as { content: { text: string }[] }).content[0]!.text,

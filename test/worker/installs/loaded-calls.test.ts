@@ -1,3 +1,4 @@
+import { loadedRunner } from "../../../src/servlets/runners.ts";
 import { describe, expect, test } from "vitest";
 import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
 import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
@@ -48,7 +49,7 @@ interface Run {
 const entryOf = (servlets: PreparedServlet[], steps: Json[]) =>
   new Registry(
     { servlets },
-    { ...deployment, runLoaded: loader.run.bind(loader), toolCaller: toolCallerOf },
+    { ...deployment, runners: [loadedRunner(loader.run.bind(loader))], toolCaller: toolCallerOf },
   ).resolve({ kind: "tool", name: "plan", input: { steps } });
 
 async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {

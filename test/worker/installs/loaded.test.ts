@@ -1,3 +1,4 @@
+import { loadedRunner } from "../../../src/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bucketOf } from "../../../src/features/installs/bucket.ts";
@@ -140,7 +141,7 @@ test("a run that is not to be seen logs nowhere else", async () => {
   const said: string[] = [];
   const quiet = {
     ...by.deployment,
-    runLoaded: by.run.bind(by),
+    runners: [loadedRunner(by.run.bind(by))],
     log: (_servlet: string, _level: string, text: string) => void said.push(text),
   };
   await connected(await servletOf(WASM), quiet).callTool("any", {}, nobodysCall);
