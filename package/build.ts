@@ -255,9 +255,12 @@ new_sqlite_classes = ${JSON.stringify(classes, null, 2)}
 ${installs!.replace("edge-servlets-builds", "{{name}}-builds")}# [[durable_objects.bindings]]
 # name = "INSTALLS"
 # class_name = "Installs"
+# [[durable_objects.bindings]]
+# name = "SERVLET_STATES"
+# class_name = "ServletState"
 # [[migrations]]
 # tag = "installs"
-# new_sqlite_classes = ["Installs"]
+# new_sqlite_classes = ["Installs", "ServletState"]
 `,
   );
   return change(/^# What outlives a request;.*$/m, "# What outlives a request.")

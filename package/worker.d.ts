@@ -13,7 +13,7 @@ type ObjectClass = new (state: never, env: never) => object;
 
 /**
  * The Worker that serves a bundle, for an entry file: `worker` is its default export, and the members of `objects` are
- * exported under their names, which the bindings in wrangler.toml have as `class_name`. A class is absent without its feature.
+ * exported under their names, which the bindings in wrangler.toml have as `class_name`.
  *
  * Throws for a configuration that is not valid.
  *

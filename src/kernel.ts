@@ -31,10 +31,11 @@ import {
   type PreparedServlet,
   type StateOwner,
 } from "./servlets/bundle.ts";
-import type { Deployment, Runner } from "./servlets/deployment.ts";
+import type { Deployment, ServletRunner } from "./servlets/deployment.ts";
 import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { Registry } from "./servlets/registry.ts";
+import { noState } from "./servlets/runners.ts";
 import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
 import { demandFeatures } from "./settings/required-features.ts";
 import { apiKeysOf, deploymentOf, readSettings, type Settings } from "./settings/env.ts";
@@ -91,7 +92,7 @@ export interface Started {
   /** What it adds to the deployment of servlets. */
   deployment?: Partial<Deployment>;
   /** Where some servlets run; those of features that began earlier come first. */
-  runner?: Runner;
+  runner?: ServletRunner;
   /** Tools of the server itself, by the servlet that has them. */
   tools?: Partial<Record<"server" | "operator", Readonly<Record<string, OwnTool>>>>;
   /** How callers prove who they are, besides API keys. */
@@ -172,7 +173,9 @@ export class Kernel {
   readonly #digests = new Map<string, ListDigests>();
 
   constructor(bundle: Bundle, env: Env) {
-    const { version, profiles = {}, features } = bundle;
+    const { version, profiles = {}, features } = bundle as Partial<Bundle> & Bundle;
+    if (features === undefined)
+      throw new Error("The bundle was made by an earlier version. Make it again: npm run bundle");
     const settings = readSettings({
       ...(version !== undefined && { SERVER_VERSION: version }),
       ...env,
@@ -217,7 +220,7 @@ export class Kernel {
         count: this.counting?.count,
         own: this.#ownServlets(),
         profiles,
-        runners: this.started.flatMap(({ runner }) => runner ?? []),
+        runners: [...this.started.flatMap(({ runner }) => runner ?? []), noState],
       },
       ...this.started.map(({ deployment }) => deployment),
     );
@@ -255,14 +258,17 @@ export class Kernel {
 
   /** Deletes all that is kept for a caller, by its key; gives the names of servlets that may have kept something. */
   async forgetCaller(caller: string): Promise<string[]> {
-    // What people have entered goes first; where one feature fails, the others delete theirs all the same.
-    const all = await Promise.allSettled(
-      this.started.toReversed().map(async ({ forget }) => (await forget?.(caller)) ?? []),
-    );
-    return all.flatMap((one) => {
-      if (one.status === "rejected") throw one.reason;
-      return one.value;
-    });
+    const names: string[] = [];
+    const failures: unknown[] = [];
+    // The calls that wait are cancelled first, so that they store nothing more; then the others, though one fails.
+    for (const { forget } of this.started.toReversed())
+      try {
+        names.push(...((await forget?.(caller)) ?? []));
+      } catch (error) {
+        failures.push(error);
+      }
+    if (failures.length > 0) throw failures[0];
+    return names;
   }
 
   /** Registers a waiting task, so that installs can replay it: see {@link OtherServlets}. */

@@ -91,7 +91,12 @@ export function createAuthenticator(
       const whole = audienceOf(request);
       const resources =
         profile === undefined ? { whole } : { whole, profile: audienceOf(request, profile) };
-      return foreign(await verify!(token, resources));
+      if (verify === undefined)
+        throw new Fault(
+          "unauthorized",
+          "The access token is not one of this server. Sign in again.",
+        );
+      return foreign(await verify(token, resources));
     }
     return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
   }

@@ -33,7 +33,7 @@ const BY_BINDING: Readonly<Record<string, readonly string[]>> = {
   issuers: ["GRANTS", "OAUTH_KV"],
   console: ["ASSETS"],
   installs: ["INSTALLS", "BUILDS", "LOADER"],
-  operator: ["INSTALLS", "SERVLET_STATES"],
+  operator: ["INSTALLS", "SERVLET_STATES", "PROFILES", "USAGE"],
   otc: ["CALL_RECORDS"],
 };
 

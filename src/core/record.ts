@@ -200,11 +200,14 @@ function announce(recorded: Recorded | undefined, one: Announced): void {
   recorded.intents = [...others, one];
 }
 
+/** More calls than a servlet can make at once: a place may come from a hostile isolate. */
+const MOST_PLACES = 100_000;
+
 /** The call at this place; undefined where the calls around it have gone on. */
 function innerAt(recorded: Recorded, place: string): InnerCall | undefined {
   const [first, ...others] = place.split("/");
   const [at, nth] = first!.split(".").map(Number) as [number, number];
-  if (at !== recorded.entries.length) return undefined;
+  if (at !== recorded.entries.length || !(nth < MOST_PLACES)) return undefined;
   if (recorded.inner?.at !== at) recorded.inner = { at, calls: [] };
   const calls = recorded.inner.calls as InnerCall[];
   while (calls.length <= nth) calls.push({});

@@ -1,3 +1,4 @@
+import { callerKey } from "../core/callers.ts";
 import type { Principal } from "../core/model.ts";
 import { jsonHeaders, textResponse } from "./body.ts";
 
@@ -18,3 +19,7 @@ export type Operations = Readonly<Record<string, Readonly<Record<string, Operati
 /** The answer of an operation. */
 export const jsonAnswer = (value: object): Response =>
   textResponse(JSON.stringify(value), { headers: jsonHeaders });
+
+/** The key of a caller, by its name in the log. */
+export const callerKeyOf = (caller: string): string =>
+  caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");

@@ -105,7 +105,7 @@ export interface ToolCaller {
 }
 
 /** Runs some servlets elsewhere than in this isolate. */
-export interface Runner {
+export interface ServletRunner {
   takes(servlet: PreparedServlet): boolean;
   /** True if it runs them in their state. */
   readonly hasState?: boolean;
@@ -139,7 +139,7 @@ export interface Deployment {
   scopes?: Scopes;
   profiles?: Profiles | undefined;
   /** Where servlets run that do not run here: the first that takes one runs it. */
-  runners?: readonly Runner[];
+  runners?: readonly ServletRunner[];
   /** Without it, servlets call no tools of others. */
   toolCaller?(of: {
     servlet: PreparedServlet;

@@ -43,13 +43,8 @@ function counted<T extends new (...args: any[]) => DurableObject>(Class: T, name
   }
   return Counted;
 }
-/** Stands for the classes of a feature that is left out: the bindings of the tests have all. */
-class Absent extends DurableObject {}
-const objects = new Proxy(
-  Object.fromEntries(
-    Object.entries(plain).map(([name, Class]) => [name, counted(Class as never, name)]),
-  ),
-  { get: (all, name: string) => all[name] ?? Absent },
+const objects = Object.fromEntries(
+  Object.entries(plain).map(([name, Class]) => [name, counted(Class as never, name)]),
 ) as unknown as typeof plain;
 
 export const {

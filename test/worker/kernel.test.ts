@@ -80,9 +80,43 @@ test.each(features.map((one) => [one.name, one] as const))(
     expect(called.result).toMatchObject({ content: [{ type: "text", text: "Hello, Ada!" }] });
     const without = durableObjects(kernelWith(left));
     const own = feature.start(kernelWith(left)).objects ?? {};
-    for (const name of Object.keys(own)) expect(without).not.toHaveProperty(name);
+    // What stands for them does nothing.
+    for (const name of Object.keys(own))
+      expect(Object.getOwnPropertyNames(without[name as "Task"].prototype)).toEqual([
+        "constructor",
+      ]);
   },
 );
+
+test("a servlet that keeps state does not run without it", async () => {
+  const { error, result } = await ask(
+    "tools/call",
+    { name: "keeping-count", arguments: {} },
+    {},
+    kernel,
+  );
+  expect(JSON.stringify(error ?? result)).toContain("the binding SERVLET_STATES is missing");
+});
+
+test("what is stored for a caller is deleted in all features, though one fails", async () => {
+  const done: string[] = [];
+  const feature = (name: string, work: () => string[]): Feature => ({
+    name,
+    start: () => ({
+      async forget(caller) {
+        done.push(`${name} ${caller}`);
+        return work();
+      },
+    }),
+  });
+  const fail = () => {
+    throw new Error("It failed.");
+  };
+  const all = [feature("first", () => ["a"]), feature("second", fail), feature("third", () => [])];
+  await expect(kernelWith(all).forgetCaller("ada")).rejects.toThrow("It failed.");
+  expect(done).toEqual(["third ada", "second ada", "first ada"]);
+  expect(await kernelWith(all.slice(0, 1)).forgetCaller("ada")).toEqual(["a"]);
+});
 
 test.each([
   ["OAUTH_ISSUERS", '[{"issuer":"https://id.example"}]', "OAUTH_ISSUERS under [vars]"],

@@ -8,7 +8,7 @@ import { OWN_EXTENSION } from "../own.ts";
 import { readProfiles } from "../profiles.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { aligned } from "./table.ts";
-import { boundIn, demandProject } from "./wrangler-config.ts";
+import { boundHere, demandProject } from "./wrangler-config.ts";
 
 /**
  * The lines of the command's output. What a feature adds is what the script would shrink by without that feature alone: 0 if
@@ -17,8 +17,10 @@ import { boundIn, demandProject } from "./wrangler-config.ts";
 export async function featureLines(): Promise<string[]> {
   const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
   const { profiles = {} } = (await readProfiles(".")) ?? {};
+  demandProject();
+  const bound = boundHere()!;
   const servlets = members.map(({ found }) => found);
-  const reasons = featuresFor({ servlets, profiles, ...boundIn(demandProject()) });
+  const reasons = featuresFor({ servlets, profiles, ...bound });
   const present = [...reasons.keys()];
   const whole = await scriptBytes(present);
   const rows = await Promise.all(

@@ -24,7 +24,7 @@ import { printableLines } from "../../core/text.ts";
 import { variablesFileIn } from "../variable-files.ts";
 import { compileQuickly } from "../work.ts";
 import { table } from "./table.ts";
-import { boundIn, demandComplete, wranglerToml } from "./wrangler-config.ts";
+import { boundHere, demandComplete } from "./wrangler-config.ts";
 
 const OPTIONS = {
   /** Says only what is wrong. */
@@ -122,14 +122,14 @@ export async function makeModule(
   }
 }
 
-/** The features that a project needs by the wrangler.toml in this folder; all of them where there is none. */
+/** The features that a project needs by the configurations in this folder; all of them where there is none. */
 export function featuresOf({
   servlets,
   profiles = {},
 }: Pick<Project, "servlets"> & { profiles?: Project["profiles"] | undefined }) {
-  const text = wranglerToml();
-  if (text === undefined) return FEATURES;
-  return [...featuresFor({ servlets, profiles, ...boundIn(text) }).keys()];
+  const bound = boundHere();
+  if (bound === undefined) return FEATURES;
+  return [...featuresFor({ servlets, profiles, ...bound }).keys()];
 }
 
 /** The text of the module in a file; empty if there is none. */

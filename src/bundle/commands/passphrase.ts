@@ -4,7 +4,7 @@ import { appendFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { hashPassphrase } from "../../auth/passphrase.ts";
 import { variablesFileIn } from "../variable-files.ts";
-import { signInTables, wranglerToml } from "./wrangler-config.ts";
+import { isToml, signInTables, wranglerToml } from "./wrangler-config.ts";
 
 /** Below this, a hundred tries an hour would find it in the end. */
 const SHORTEST = 12;
@@ -27,8 +27,15 @@ console.log(hash);
 const configuration = wranglerToml();
 const tables = configuration === undefined ? "" : signInTables(configuration);
 if (tables !== "") {
-  await appendFile("wrangler.toml", `\n# The owner's sign-in.${tables}`);
-  console.error("\nwrangler.toml now binds what the sign-in needs.");
+  const added = `\n# The owner's sign-in.${tables}`;
+  if (isToml(configuration + added)) {
+    await appendFile("wrangler.toml", added);
+    console.error("\nwrangler.toml now binds what the sign-in needs.");
+  } else {
+    console.error(
+      `\nAdd to wrangler.toml what the sign-in needs, in the way in which it is written:\n${tables}`,
+    );
+  }
 }
 console.error(`
 npx wrangler secret put OWNER_PASSPHRASE      (paste the hash)

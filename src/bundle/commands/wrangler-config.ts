@@ -1,5 +1,5 @@
 /** Which lines does a project's wrangler.toml lack for this version, such as a Durable Object or a later date? */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import * as z from "zod";
@@ -10,6 +10,7 @@ import { Refusal } from "../refusal.ts";
 const FILE = "wrangler.toml";
 
 const named = z.array(z.looseObject({ binding: z.string() })).default([]);
+const renamed = z.array(z.looseObject({ from: z.string(), to: z.string() })).default([]);
 const sectionSchema = z.looseObject({
   compatibility_date: z.string().optional(),
   compatibility_flags: z.array(z.string()).default([]),
@@ -29,6 +30,8 @@ const sectionSchema = z.looseObject({
         tag: z.string(),
         new_sqlite_classes: z.array(z.string()).default([]),
         deleted_classes: z.array(z.string()).default([]),
+        renamed_classes: renamed,
+        transferred_classes: renamed,
       }),
     )
     .default([]),
@@ -88,9 +91,14 @@ function partsOf({ env, ...top }: Config, ours: Config): Part[] {
  * by default), to be pasted into it; empty where it lacks nothing.
  */
 export function lackingLines(text: string, needed?: Iterable<string>): string {
-  const [theirs, ours] = [read(text, FILE), needing(ownConfig(), needed)];
+  const [theirs, ours] = [read(text, FILE), ownConfig()];
+  const atTop = theirs.durable_objects.bindings.map(({ name }) => name);
   return partsOf(theirs, ours)
-    .map((part) => linesFor(part, ours))
+    .map((part) => {
+      // Environments do not inherit what the top level binds, and serve the same.
+      const all = needed && part.prefix !== "" ? [...needed, ...atTop] : needed;
+      return linesFor(part, needing(ours, all));
+    })
     .join("");
 }
 
@@ -107,10 +115,27 @@ function needing(ours: Config, needed?: Iterable<string>): Config {
   return { ...ours, durable_objects: { bindings }, migrations };
 }
 
+/** The top level and every environment of a wrangler.toml. */
+function sectionsOf(text: string): Section[] {
+  const { env, ...top } = read(text, FILE);
+  return [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
+}
+
+/** The classes whose objects are there after these migrations. */
+function madeBy(migrations: Section["migrations"]): Set<string> {
+  const made = new Set<string>();
+  for (const { new_sqlite_classes, transferred_classes, ...changes } of migrations) {
+    for (const { from } of changes.renamed_classes) made.delete(from);
+    for (const name of changes.deleted_classes) made.delete(name);
+    for (const { to } of [...changes.renamed_classes, ...transferred_classes]) made.add(to);
+    for (const name of new_sqlite_classes) made.add(name);
+  }
+  return made;
+}
+
 /** What a wrangler.toml binds, and the names of its variables, at the top level or in any environment. */
 export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
-  const { env, ...top } = read(text, FILE);
-  const all = [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
+  const all = sectionsOf(text);
   const bindings = all.flatMap(({ durable_objects, assets, ...others }) => [
     ...durable_objects.bindings.map(({ name }) => name),
     ...[others.kv_namespaces, others.r2_buckets, others.worker_loaders].flatMap((some) =>
@@ -125,22 +150,20 @@ export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
 /** The classes of ours that the project's wrangler.toml binds. */
 export function boundClasses(): string[] {
   const { bindings } = ownConfig().durable_objects;
-  const bound = boundIn(demandProject()).bindings;
+  demandProject();
+  const bound = boundHere()!.bindings;
   return bindings.filter(({ name }) => bound.has(name)).map(({ class_name }) => class_name);
 }
 
 /** Classes of ours whose objects were deployed, by the migrations of a wrangler.toml, and that nothing binds any more. */
 export function abandonedClasses(text: string): string[] {
-  const { env, ...top } = read(text, FILE);
-  const all = [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
+  const all = sectionsOf(text);
   const own = new Set(ownConfig().durable_objects.bindings.map(({ class_name }) => class_name));
-  const namesIn = (pick: (section: Section) => readonly string[]) => new Set(all.flatMap(pick));
-  const made = namesIn(({ migrations }) => migrations.flatMap((one) => one.new_sqlite_classes));
-  const deleted = namesIn(({ migrations }) => migrations.flatMap((one) => one.deleted_classes));
-  const bindings = namesIn(({ durable_objects }) =>
+  const bound = all.flatMap(({ durable_objects }) =>
     durable_objects.bindings.map(({ class_name }) => class_name),
   );
-  return [...made].filter((name) => own.has(name) && !deleted.has(name) && !bindings.has(name));
+  const made = new Set(all.flatMap(({ migrations }) => [...madeBy(migrations)]));
+  return [...made].filter((name) => own.has(name) && !bound.includes(name));
 }
 
 function linesFor(part: Part, ours: Section): string {
@@ -165,7 +188,7 @@ function tablesFor({ prefix, settings: theirs }: Part, ours: Section): string {
     if (bound.has(name)) continue;
     tables += `\n[[${prefix}durable_objects.bindings]]\nname = "${name}"\nclass_name = "${class_name}"\n`;
   }
-  const made = new Set(theirs.migrations.flatMap((one) => one.new_sqlite_classes));
+  const made = madeBy(theirs.migrations);
   const tags = new Set(theirs.migrations.map(({ tag }) => tag));
   for (const migration of ours.migrations) {
     const classes = migration.new_sqlite_classes.filter((name) => !made.has(name));
@@ -199,6 +222,36 @@ export function demandProject(): string {
   throw new Refusal(
     `There is no ${FILE} in this folder. Run this in the folder of a project, or make one: npx edge-servlets init NAME`,
   );
+}
+
+/** False for a text that is no TOML, such as one with tables behind an array that is written in one line. */
+export function isToml(text: string): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What the configurations in this folder bind that deploy the Worker of its wrangler.toml: another may be named to wrangler.
+ * Undefined where there is no wrangler.toml.
+ */
+export function boundHere(): ReturnType<typeof boundIn> | undefined {
+  const text = wranglerToml();
+  if (text === undefined) return undefined;
+  const mainOf = (one: string) => normalize(String((parse(one) as { main?: unknown }).main));
+  const others = readdirSync(".").filter((name) => name.endsWith(".toml") && name !== FILE);
+  const all = others.flatMap((name) => {
+    const other = readFileSync(name, "utf8");
+    return isToml(other) && mainOf(other) === mainOf(text) ? [boundIn(other)] : [];
+  });
+  const whole = [boundIn(text), ...all];
+  return {
+    bindings: new Set(whole.flatMap(({ bindings }) => [...bindings])),
+    variables: new Set(whole.flatMap(({ variables }) => [...variables])),
+  };
 }
 
 /** The text of the wrangler.toml in this folder; undefined if there is none. */

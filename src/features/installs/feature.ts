@@ -40,6 +40,7 @@ export const installsFeature: Feature = {
       installs: () => named(INSTALLED),
       waiting: () => copiesOf(INSTALLED, env).map(named),
       ownNames: ownNamesOf(settings, env),
+      keepsState: env.SERVLET_STATES !== undefined,
     });
     const others = new InstalledServlets({
       installer,

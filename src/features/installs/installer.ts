@@ -6,6 +6,8 @@ import type { Registry } from "../../servlets/registry.ts";
 import { RESERVED_NAMES } from "../../servlets/scopes.ts";
 import { toolkitOf, versionOf } from "../../servlets/toolkit.ts";
 import { notPrepared } from "../../wasm/link.ts";
+import { withoutState } from "../../servlets/runners.ts";
+import { keepsState } from "../../servlets/manifest.ts";
 import { ownVariablesIn } from "../../servlets/variables.ts";
 import type { BuildBucket } from "./bucket.ts";
 import { isSkillOfProject } from "../../servlets/skills.ts";
@@ -35,6 +37,8 @@ export interface InstallerParts {
   loader: ServletLoader;
   registry: () => Promise<Registry>;
   tasks: TasksEnv["TASKS"];
+  /** True if servlets can keep state here. */
+  keepsState: boolean;
   /** Variables, secrets and bindings of the server itself, which no servlet may name. */
   ownNames: ReadonlySet<string>;
 }
@@ -58,9 +62,11 @@ export class Installer {
   readonly #tasks: InstallerParts["tasks"];
   readonly #waiting: InstallerParts["waiting"];
   readonly #ownNames: InstallerParts["ownNames"];
+  readonly #keepsState: boolean;
 
   constructor(parts: InstallerParts) {
     const { bucket, installs, loader, registry, tasks, ownNames, waiting } = parts;
+    this.#keepsState = parts.keepsState;
     this.#waiting = waiting;
     this.#ownNames = ownNames;
     this.#tasks = tasks;
@@ -124,6 +130,7 @@ export class Installer {
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
     if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
     for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
+    if (keepsState(build.manifest) && !this.#keepsState) throw withoutState(name);
     demandToolkit(
       build,
       servlets.filter((one) => one.module !== undefined),

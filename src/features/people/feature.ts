@@ -36,6 +36,10 @@ export const peopleFeature: Feature = {
       isOn && PROFILES && sealer
         ? new PersonObjects(PROFILES, sealer, new Set(providers.keys()))
         : undefined;
+    if (isOn && providers.size > 0 && persons === undefined)
+      throw new Error(
+        "ACCOUNTS is set, and PROFILES or KEY_RING is not bound. Add the Durable Objects to wrangler.toml.",
+      );
     const known =
       isOn && kernel.tasks && sealer ? new People(settings, env, { kernel, sealer }) : undefined;
     const paged = known && pagedBy(kernel, known);

@@ -14,7 +14,6 @@ export const stateFeature: Feature = {
       runner: stateful(kernel.env),
       operations: stateOperations({
         states,
-        forgetCaller: (caller) => kernel.forgetCaller(caller),
         sessionState: async (id) => (kernel.sessions ? kernel.sessions.stateId(id) : id),
       }),
       forget: states.forgetCaller,

@@ -52,6 +52,7 @@ export function operatedStates(env: OperatedEnv, owners: () => Promise<readonly 
     },
     /** Deletes all states of one caller, by its key. Returns the names of servlets that may have kept something. */
     async forgetCaller(caller: string): Promise<string[]> {
+      if (objects === undefined) return [];
       // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",
@@ -59,7 +60,7 @@ export function operatedStates(env: OperatedEnv, owners: () => Promise<readonly 
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
       // Also the state of sessions, and of servlets that are no longer served, or keep it for others now.
       const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
-      for (const id of held) unsettled(await objects!.get(objects!.idFromString(id)).forget());
+      for (const id of held) unsettled(await objects.get(objects.idFromString(id)).forget());
       return [...new Set(keeping.map(({ name }) => name))];
     },
   };

@@ -15,8 +15,17 @@ import type { CallParts } from "../../servlets/setup.ts";
 /** The functions of a call that its guest may call from another object or isolate, with those that store its journal. */
 type Functions = Required<CallFunctions & Pick<Keeper, "begin" | "intend" | "keep">>;
 type FunctionName = keyof Functions;
-/** Functions whose last argument is the call's signal. */
-const WITH_SIGNAL: ReadonlySet<FunctionName> = new Set(["ask", "lookUp", "callTools"]);
+/** The arguments of each that cross, and whether the call's signal follows them. Whoever calls may be hostile. */
+const PARAMETERS: Readonly<Record<FunctionName, { count: number; hasSignal?: true }>> = {
+  ask: { count: 1, hasSignal: true },
+  lookUp: { count: 1, hasSignal: true },
+  callTools: { count: 1, hasSignal: true },
+  gate: { count: 1 },
+  sending: { count: 0 },
+  begin: { count: 1 },
+  intend: { count: 3 },
+  keep: { count: 3 },
+};
 
 /** Those that a call has. */
 function functionsOf(call: RunContext): Partial<Functions> {
@@ -50,13 +59,17 @@ export class CallHooks extends RpcTarget implements RemoteHooks {
    * that.
    */
   call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>> {
-    const [ms] = args;
-    const ahead = Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs);
-    const given = name === "gate" && typeof ms === "number" && ms > 0 ? [ms + ahead] : args;
     return this.#waiting((signal) => {
-      if (!Object.hasOwn(this.#functions, name)) throw new Error(`The call has no ${name}.`);
+      // The name is not repeated, nor logged: a hostile isolate could choose it a thousand times in a call.
+      if (typeof name !== "string" || !Object.hasOwn(this.#functions, name))
+        throw new Fault("invalid_params", "The call has no such function.");
+      const { count, hasSignal } = PARAMETERS[name];
+      const given = args.slice(0, count);
+      const ahead = Math.min(Math.max(0, now - Date.now()), limits.clockSlackMs);
+      const [ms] = given;
+      if (name === "gate" && typeof ms === "number" && ms > 0 && ahead > 0) given[0] = ms + ahead;
       const work = this.#functions[name] as (...all: unknown[]) => unknown;
-      return work(...given, ...(WITH_SIGNAL.has(name) ? [signal] : []));
+      return work(...given, ...(hasSignal ? [signal] : []));
     });
   }
   /** Answers at once: proves to the guest's object that the call is still alive, so its answers may still come. */

@@ -1,15 +1,14 @@
 import type { ServletState } from "./servlet-state.ts";
 import { unsettled, type Settled } from "../../core/settled.ts";
 import { callerKey } from "../../core/callers.ts";
-import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Audience } from "../../core/model.ts";
 import { refOf, type PreparedServlet } from "../../servlets/bundle.ts";
 import type { CollectedLists } from "../../servlets/servlet.ts";
 import { begunBy } from "../../servlets/connect.ts";
-import { stateRunner } from "../../servlets/runners.ts";
+import { stateRunner, withoutState } from "../../servlets/runners.ts";
 import { callPartsOf } from "../../servlets/setup.ts";
-import type { Runner, Viewer } from "../../servlets/deployment.ts";
+import type { ServletRunner, Viewer } from "../../servlets/deployment.ts";
 import { noticeOf, type CommittedEnding } from "./changes.ts";
 import { CallHooks, DepartureWatch, hookSupportOf } from "./remote-hooks.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
@@ -19,13 +18,10 @@ export interface ServletStatesEnv {
 }
 
 /** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
-export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv): Runner {
+export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv): ServletRunner {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
-      throw new Fault(
-        "unavailable",
-        `The servlet ${servlet.name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
-      );
+      throw withoutState(servlet.name);
     }
     return objects.getByName(stateName(servlet.name, scopeOf(servlet.manifest, viewer)));
   };

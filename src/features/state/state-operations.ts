@@ -1,8 +1,7 @@
 /** What operators do with the state that servlets keep. */
-import { callerKey } from "../../core/callers.ts";
 import { Fault } from "../../core/errors.ts";
 import { jsonHeaders } from "../../http/body.ts";
-import { jsonAnswer, type Operating, type Operations } from "../../http/operations.ts";
+import { callerKeyOf, jsonAnswer, type Operating, type Operations } from "../../http/operations.ts";
 import type { StateOwner } from "../../servlets/bundle.ts";
 import type { OperatedStates } from "./operated-states.ts";
 import { callerScope, scopeOf, type Scope } from "./state-scopes.ts";
@@ -10,8 +9,6 @@ import { callerScope, scopeOf, type Scope } from "./state-scopes.ts";
 /** The parts of the server that these operations use. */
 interface StateParts {
   states: OperatedStates;
-  /** Deletes all that is kept for a caller, by its key; gives the names of servlets that may have kept something. */
-  forgetCaller(caller: string): Promise<string[]>;
   /** The id under which servlets keep state for the session with this id; undefined if it is not a session id. */
   sessionState(id: string): Promise<string | undefined>;
 }
@@ -75,18 +72,6 @@ async function deleteState(
   name: string,
   by: Operating & StateParts,
 ): Promise<Response> {
-  const caller = new URL(request.url).searchParams.get("caller");
-  if (caller !== null) {
-    if (name !== "") {
-      throw new Fault(
-        "invalid_request",
-        `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
-      );
-    }
-    const servlets = await by.forgetCaller(keyOf(caller));
-    await by.acted(`Deleted what all servlets keep for ${caller}.`);
-    return jsonAnswer({ servlets });
-  }
   const { servlet, scope } = await targetIn(request, name, by);
   await by.states.forget(servlet, scope);
   await by.acted(`Deleted the state of ${name} for ${named(scope)}.`);
@@ -120,16 +105,16 @@ async function targetIn(
   if (kind === "server" && state === "server" && id === undefined)
     return { servlet, scope: ["server"] };
   if (kind === "session" && state === "session" && id !== undefined)
-    return { servlet, scope: ["session", (await sessionState(id)) ?? noSession()] };
+    return { servlet, scope: ["session", (await sessionState(id)) ?? unknownSessionId()] };
   if (kind === "caller" && state !== "server" && id !== undefined)
-    return { servlet, scope: callerScope(state, keyOf(id)) };
+    return { servlet, scope: callerScope(state, callerKeyOf(id)) };
   throw new Fault(
     "invalid_request",
     `The servlet ${servlet.name} has no scope ${asked}. It keeps state for ${SCOPES[state]}.`,
   );
 }
 
-function noSession(): never {
+function unknownSessionId(): never {
   throw new Fault(
     "invalid_request",
     "The session id is not one of this server, or was cut off. Give the whole Mcp-Session-Id.",
@@ -145,7 +130,3 @@ const SCOPES = {
 /** A scope in the form of `--scope`. */
 const named = ([kind, id]: Scope): string =>
   id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;
-
-/** The key of a caller by its name in the log. */
-const keyOf = (caller: string): string =>
-  caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");

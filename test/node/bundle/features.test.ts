@@ -119,4 +119,20 @@ test("a class whose objects a migration has made is bound, or deleted by another
   expect(abandonedClasses(made)).toEqual(["Task"]);
   expect(abandonedClasses(made + bound)).toEqual([]);
   expect(abandonedClasses(made + deleted)).toEqual([]);
+  const renamed =
+    '[[migrations]]\ntag = "v2"\nrenamed_classes = [{ from = "Task", to = "Other" }]\n';
+  expect(abandonedClasses(made + renamed)).toEqual([]);
+  const again = '[[migrations]]\ntag = "v3"\nnew_sqlite_classes = ["Task"]\n';
+  expect(abandonedClasses(made + deleted + again)).toEqual(["Task"]);
+  expect(lackingLines(made + deleted + bound, ["TASKS"])).toContain(
+    'new_sqlite_classes = ["Task"]',
+  );
+});
+
+test("an environment that deploys the same Worker gets what the top level binds", () => {
+  const bound = '[[durable_objects.bindings]]\nname = "TASKS"\nclass_name = "Task"\n';
+  const made = '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Task"]\n';
+  const lines = lackingLines(`name = "mine"\n${bound}${made}[env.prod.vars]\nA = "1"\n`, []);
+  expect(lines).toContain('[[env.prod.durable_objects.bindings]]\nname = "TASKS"');
+  expect(lines).not.toContain("\n[[durable_objects");
 });

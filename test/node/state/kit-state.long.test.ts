@@ -1,4 +1,4 @@
-import type { Runner } from "../../../src/servlets/deployment.ts";
+import type { ServletRunner } from "../../../src/servlets/deployment.ts";
 import { stateRunner } from "../../../src/servlets/runners.ts";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { makeBundle } from "../../../src/bundle/bundle.ts";
@@ -36,7 +36,7 @@ function newScope() {
   const state = new ScopeState(database, new Uint8Array(32));
   /** The most that a call may use, and what the last one has used. */
   const fuel: { most: number | undefined; used: number } = { most: undefined, used: 0 };
-  const runStateful: Runner["run"] = async (servlet, run, call) => {
+  const runStateful: ServletRunner["run"] = async (servlet, run, call) => {
     const setup = setupOf(servlet, deployment, { ...call, ...callPartsOf(call) });
     const ending = await state.call({
       ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },

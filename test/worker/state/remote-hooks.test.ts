@@ -48,3 +48,24 @@ test("a call that is cancelled before its guest waits is not asked for again", a
   expect(signal.get().aborted).toBe(true);
   expect(isThere).not.toHaveBeenCalled();
 });
+
+test.each<[what: string, name: unknown, args: unknown[], given: unknown[] | undefined]>([
+  [
+    "begins a record with no place of its own choice",
+    "begin",
+    [{ seed: "x" }, "0.9"],
+    [{ seed: "x" }],
+  ],
+  ["stores an answer with no place of its own choice", "keep", [1, {}, 0, "0.9"], [1, {}, 0]],
+  ["calls no function by a list of one name", ["begin"], [{}], undefined],
+  ["calls nothing that every object has", "constructor", [], undefined],
+  ["calls nothing that the call lacks", "sending", [], undefined],
+])("a hostile isolate %s", async (_what, name, args, given) => {
+  const [begin, keep] = [vi.fn<() => Promise<void>>(), vi.fn<() => Promise<void>>()];
+  const call = { keeper: { begin, keep } } as unknown as RunContext;
+  const hooks = new CallHooks(call, () => new AbortController().signal);
+  const answer = await hooks.call(name as "begin", args, Number.NaN);
+  const calls = [...begin.mock.calls, ...keep.mock.calls] as unknown[][];
+  expect(calls).toEqual(given === undefined ? [] : [given]);
+  expect(answer).toMatchObject(given === undefined ? { code: "invalid_params" } : {});
+});
