@@ -159,11 +159,13 @@ export function boundClasses(): string[] {
 export function abandonedClasses(text: string): string[] {
   const all = sectionsOf(text);
   const own = new Set(ownConfig().durable_objects.bindings.map(({ class_name }) => class_name));
-  const bound = all.flatMap(({ durable_objects }) =>
-    durable_objects.bindings.map(({ class_name }) => class_name),
+  const bound = new Set(
+    all.flatMap(({ durable_objects }) =>
+      durable_objects.bindings.map(({ class_name }) => class_name),
+    ),
   );
   const made = new Set(all.flatMap(({ migrations }) => [...madeBy(migrations)]));
-  return [...made].filter((name) => own.has(name) && !bound.includes(name));
+  return [...made].filter((name) => own.has(name) && !bound.has(name));
 }
 
 function linesFor(part: Part, ours: Section): string {

@@ -20,7 +20,7 @@ import { until } from "../calls/task-steps.ts";
 /** Whose turn it is with a state, and what ends it. */
 prepare();
 
-const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+const deployment = { ...deploymentOf(readSettings(env), env), runners: [stateful(env)] };
 const states = env.SERVLET_STATES!;
 
 /** A servlet, called by a new principal. */

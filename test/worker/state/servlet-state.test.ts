@@ -166,7 +166,7 @@ test("endings are kept whatever their size, and the oldest are given up", async 
 test("a caller without a session does not share the state of the caller, which has another lifetime", async () => {
   const counting = bundle.servlets.find(({ name }) => name === "counting")!;
   const settings = readSettings(env);
-  const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
+  const deployment = { ...deploymentOf(settings, env), runners: [stateful(env)] };
   const call = { ...nobodysCall, principal: { name: "sessionless" } };
   for (const state of ["session", "caller"] as const) {
     const servlet = connected(
@@ -182,7 +182,7 @@ test("a call whose ending was lost is not made twice", async () => {
   expect(JSON.stringify(known)).toContain("counting-next");
   const counting = bundle.servlets.find(({ name }) => name === "counting")!;
   const settings = readSettings(env);
-  const deployment = { ...deploymentOf(settings, env), ...stateful(env) };
+  const deployment = { ...deploymentOf(settings, env), runners: [stateful(env)] };
   const servlet = connected(counting, deployment);
   const heads: JournalHead[] = [];
   const keeper = {
@@ -201,7 +201,7 @@ test("a call whose ending was lost is not made twice", async () => {
 
 test("a call that was answered twice has an ending for each answer", async () => {
   const counting = bundle.servlets.find(({ name }) => name === "counting")!;
-  const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+  const deployment = { ...deploymentOf(readSettings(env), env), runners: [stateful(env)] };
   const servlet = connected(counting, deployment);
   const keeper = { begin: async () => {}, keep: async () => {} };
   const call = { ...nobodysCall, principal: { name: "forked" }, keeper };

@@ -12,7 +12,7 @@ import { bundle } from "../../bundle.gen.ts";
 /** Callers of servlets that keep state, and what their quotas count. */
 
 export const MiB = 1024 * 1024;
-const deployment = { ...deploymentOf(readSettings(env), env), ...stateful(env) };
+const deployment = { ...deploymentOf(readSettings(env), env), runners: [stateful(env)] };
 export const states = env.SERVLET_STATES!;
 const quotas = env.QUOTAS!;
 export const idsOf = async () => new Set((await listDurableObjectIds(states)).map(String));
