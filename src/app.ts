@@ -37,7 +37,8 @@ export function createApp(kernel: Kernel) {
   const finding = new Set(findable.flatMap((path) => [path, `${path}/`]));
   const policy = originPolicy(settings, env);
   if (policy.runs === "self-hosted") demandAudience(settings);
-  const warnings = warningsOf(kernel);
+  warnOfOrigins(settings);
+  const warnings = variableWarnings(kernel);
   let hasWarned = false;
   app.use((c, next) => {
     refuseLateBodies();
@@ -140,15 +141,19 @@ export function createApp(kernel: Kernel) {
   return app;
 }
 
-/** What is wrong with the configuration, though the server can work with it. */
-function warningsOf({ bundle, settings, deployment: { variables } }: Kernel): string[] {
-  for (const entry of settings.ALLOWED_ORIGINS) {
+/** Logs each entry of ALLOWED_ORIGINS that allows no page, with what to write instead. */
+function warnOfOrigins({ ALLOWED_ORIGINS: entries }: Kernel["settings"]): void {
+  for (const entry of entries) {
     const corrected = correctedOrigin(entry);
     if (corrected !== undefined)
       console.warn(
         `ALLOWED_ORIGINS has ${printable(entry)}, which is no origin as browsers send it, so it allows no page. Write ${corrected}.`,
       );
   }
+}
+
+/** Warnings about variables that are missing or misspelt. */
+function variableWarnings({ bundle, deployment: { variables } }: Kernel): string[] {
   const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
   // Others may be for servlets that are installed.
   const misspelt = unusedIn(bundle.servlets, Object.keys(variables), { isMisspelt: true });

@@ -43,7 +43,7 @@ export interface Authenticator {
   authorization: AuthorizationServer | undefined;
 }
 
-/** What the built-in sign-in needs of the authenticator. `onEnd` is told which tokens have ended, by their prefix. */
+/** The parts of the authenticator that the built-in sign-in uses. It calls `onEnd` with the prefix of tokens that have ended. */
 export type SignInContext = Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">;
 
 /** How callers prove who they are, besides API keys. */

@@ -12,7 +12,7 @@ export const FEATURES = [
 export const featureExport = (name: string): string =>
   `${name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Feature`;
 
-/** What a project has: its servlets and profiles, and the names of the bindings and variables in its wrangler.toml. */
+/** A project: its servlets and profiles, and the names of the bindings and variables in its wrangler.toml. */
 export interface Project {
   servlets: readonly { name: string; manifest: Manifest }[];
   profiles: Profiles;

@@ -69,7 +69,6 @@ export const ROOMS = [
   "mcp-handler.ts",
   "features/people",
   "features/console",
-  "features/all.ts",
   "app.ts",
   "worker.ts",
   "index.ts",

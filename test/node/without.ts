@@ -18,7 +18,7 @@ export function withoutFeature(name: string) {
     name: "without-feature",
     enforce: "pre" as const,
     transform(code: string, id: string) {
-      if (!/(features\/all|test\/bundle\.gen)\.ts$/.test(id)) return undefined;
+      if (!/test\/(all-features|bundle\.gen)\.ts$/.test(id)) return undefined;
       return gone.reduce(
         (text, one) =>
           text

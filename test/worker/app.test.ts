@@ -1,4 +1,4 @@
-import { features } from "../../src/features/all.ts";
+import { features } from "../all-features.ts";
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/app.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createApp } from "../../src/app.ts";
-import { features } from "../../src/features/all.ts";
+import { features } from "../all-features.ts";
 import { Kernel, type Feature } from "../../src/kernel.ts";
 import { durableObjects } from "../../src/objects.ts";
 import { bundle } from "../bundle.gen.ts";

@@ -1,7 +1,7 @@
 /** The files that wrangler.toml names. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { build } from "esbuild";
+import { build, type BuildOptions } from "esbuild";
 import { writeIfNew } from "../cache.ts";
 import { featureExport, FEATURES } from "../features.ts";
 import { isInstalled, OWN_EXTENSION } from "../own.ts";
@@ -13,6 +13,16 @@ export const MODULE = isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts
 const ENTRY = ".bundle/worker.ts";
 /** The Worker of the package and its features in one file, as `dev` serves it. */
 export const IN_ONE_FILE = ".bundle/dev/worker.js";
+
+/** The options of esbuild for a Worker in one file. */
+export const FOR_WORKERD = {
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  conditions: ["workerd", "worker", "browser"],
+  external: ["cloudflare:*", "node:*"],
+  logLevel: "silent",
+} satisfies BuildOptions;
 
 /** Makes what wrangler looks for before it runs its build command. */
 export async function prepareForWrangler(): Promise<void> {
@@ -32,12 +42,7 @@ export async function writeInOneFile(): Promise<void> {
   await build({
     stdin: { contents: sourceInOneFile(), resolveDir: join(import.meta.dirname, "../..") },
     outfile: IN_ONE_FILE,
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "silent",
+    ...FOR_WORKERD,
   });
 }
 

@@ -6,6 +6,7 @@ import { makeBundle } from "../bundle.ts";
 import { FEATURES, featureExport, featuresFor } from "../features.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { readProfiles } from "../profiles.ts";
+import { FOR_WORKERD } from "./entry.ts";
 import { CACHE, progress, servletFolders } from "./folders.ts";
 import { aligned } from "./table.ts";
 import { boundHere, demandProject } from "./wrangler-config.ts";
@@ -53,14 +54,9 @@ ${imports.join("\n")}
 export default createWorker({ servlets: [], features: [${all}] });`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: folder },
-    bundle: true,
+    ...FOR_WORKERD,
     minify: true,
     write: false,
-    format: "esm",
-    target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "silent",
   });
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
 }

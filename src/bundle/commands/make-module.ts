@@ -122,7 +122,7 @@ export async function makeModule(
   }
 }
 
-/** The features that a project needs by the configurations in this folder; all of them where there is none. */
+/** The features that the project in this folder needs; all features if it has no wrangler.toml. */
 export function featuresOf({
   servlets,
   profiles = {},

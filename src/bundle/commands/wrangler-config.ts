@@ -133,7 +133,7 @@ function madeBy(migrations: Section["migrations"]): Set<string> {
   return made;
 }
 
-/** What a wrangler.toml binds, and the names of its variables, at the top level or in any environment. */
+/** The names of all bindings and variables in a wrangler.toml, at the top level and in environments. */
 export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
   const all = sectionsOf(text);
   const bindings = all.flatMap(({ durable_objects, assets, ...others }) => [
@@ -203,7 +203,7 @@ function tablesFor({ prefix, settings: theirs }: Part, ours: Section): string {
   return tables;
 }
 
-/** What the owner's sign-in needs and the project's wrangler.toml lacks, as tables that can be put at its end. */
+/** The tables that a wrangler.toml lacks for the owner's sign-in. They can be appended to it. */
 export function signInTables(text: string): string {
   const theirs = read(text, FILE);
   const ours = needing(ownConfig(), ["ATTEMPTS", "GRANTS"]);
@@ -237,7 +237,7 @@ export function isToml(text: string): boolean {
 }
 
 /**
- * What the configurations in this folder bind that deploy the Worker of its wrangler.toml: another may be named to wrangler.
+ * The names of all bindings and variables in wrangler.toml, and in other TOML files of this folder that deploy the same Worker.
  * Undefined where there is no wrangler.toml.
  */
 export function boundHere(): ReturnType<typeof boundIn> | undefined {

@@ -172,7 +172,7 @@ interface LoaderParts {
   loader: WorkerLoader;
   bucket: BuildBucket;
   runner: NonNullable<BundledServlets["runner"]>;
-  /** What all servlets share; known when all features have begun. */
+  /** The configuration that all servlets share. It exists once all features have started. */
   deployment(): Deployment;
 }
 

@@ -17,7 +17,7 @@ import { permissionsOf } from "./permissions.ts";
 
 const name = { type: "string", minLength: 1, description: "The name of a servlet." };
 
-/** What these tools need of the server. */
+/** The parts of the server that these tools use. */
 interface ToolParts {
   installer: Installer;
   /** Notes what an agent has done for an operator. */

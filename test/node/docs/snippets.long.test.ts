@@ -62,7 +62,7 @@ async function entryWithProfiles(): Promise<string> {
   // Other pages show what the whole server lists.
   const { "": _, ...profiles } = all;
   const entry = `import { bundle } from "../../src/bundle.gen.ts";
-import { features } from "../../src/features/all.ts";
+import { features } from "../../test/all-features.ts";
 import { createWorker } from "../../src/worker.ts";
 const profiles = ${JSON.stringify(profiles)};
 const { worker, objects } = createWorker({ ...bundle, profiles, features });

@@ -1,4 +1,4 @@
-import { features } from "../../../src/features/all.ts";
+import { features } from "../../all-features.ts";
 import { env } from "cloudflare:workers";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";

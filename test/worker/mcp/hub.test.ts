@@ -1,4 +1,4 @@
-import { features } from "../../../src/features/all.ts";
+import { features } from "../../all-features.ts";
 import { describe, expect, test } from "vitest";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";

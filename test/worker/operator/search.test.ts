@@ -1,4 +1,4 @@
-import { features } from "../../../src/features/all.ts";
+import { features } from "../../all-features.ts";
 import { env } from "cloudflare:workers";
 import MiniSearch from "minisearch";
 import { describe, expect, test, vi } from "vitest";

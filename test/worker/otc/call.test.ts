@@ -1,4 +1,4 @@
-import { features } from "../../../src/features/all.ts";
+import { features } from "../../all-features.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "../../../src/core/limits.ts";
 import type { Bundle } from "../../../src/kernel.ts";

@@ -1,4 +1,4 @@
-import { features } from "../../../src/features/all.ts";
+import { features } from "../../all-features.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { Tool } from "../../../src/core/model.ts";
 import { define, definitionOf, inlined } from "../../../src/features/otc/definitions.ts";
