@@ -1,30 +1,22 @@
 import type { HonoBase } from "hono/hono-base";
-import type { Provider } from "./auth/account-provider.ts";
 import { createAuthenticator, type Authenticator, type SignInParts } from "./auth/authenticator.ts";
 import { keyRecordsOf } from "./auth/key-records.ts";
 import { storageQuota } from "./auth/quotas.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
-import type { Starts } from "./features/tasks/starts.ts";
-import type { tasksOf } from "./features/tasks/tasks.ts";
 import { configureLimits } from "./core/limits.ts";
 import type { Fault } from "./core/errors.ts";
-import { OPERATOR_SCOPE } from "./core/model.ts";
+import { OPERATOR_SCOPE, type Principal } from "./core/model.ts";
 import { siteOf, type Site } from "./http/site.ts";
-import type { Installer } from "./features/installs/installer.ts";
-import type { Hub } from "./features/sessions/hub.ts";
 import { listDigests, type ListDigests } from "./mcp/legacy/list-digests.ts";
-import type { Sessions } from "./features/sessions/sessions.ts";
 import type { Carried, Introduction, Methods, SessionRequests } from "./mcp/method.ts";
 import { methodsWith } from "./mcp/methods.ts";
-import type { countingIn } from "./features/usage/counting.ts";
+import type { Publisher } from "./calls/changes.ts";
+import type { TasksOf } from "./calls/task-object.ts";
+import type { Counting } from "./observe/counted.ts";
 import { RefusedRequests } from "./observe/refusals.ts";
-import type { actsIn, usageOf } from "./features/usage/usage.ts";
 import type { Operations } from "./http/operations.ts";
 import type { ObjectClass } from "./object-class.ts";
-import type { Paged } from "./pages/frame.ts";
-import type { People } from "./pages/people.ts";
-import type { PersonObjects } from "./pages/person-objects.ts";
 import {
   refOf,
   type BundledServlets,
@@ -39,7 +31,6 @@ import { noState } from "./servlets/runners.ts";
 import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
 import { demandFeatures } from "./settings/required-features.ts";
 import { apiKeysOf, deploymentOf, readSettings, type Settings } from "./settings/env.ts";
-import type { Facets } from "./features/state/state-backend.ts";
 import { sealerOf, type Sealer } from "./storage/vault.ts";
 
 /** Servlets that are served but are not in the bundle. */
@@ -69,10 +60,29 @@ export interface Feature {
   start(kernel: Kernel): Started;
 }
 
+/**
+ * What features add for the kernel and for each other: here what the kernel itself uses; each feature declares its own. A part
+ * is absent without its feature, or where a binding is missing.
+ */
+export interface Parts {
+  tasks?: TasksOf;
+  /** Calls that wait for their client, which carries their state. */
+  carried?: Carried;
+  sessionRequests?: SessionRequests;
+  /** Where changes are published for a principal's clients. */
+  hubOf?(principal: Principal): Publisher;
+  /** Origin of the pages on which a caller's user answers; undefined if nobody could open them. */
+  pagesFor?(principal: Principal, request: Request): string | undefined;
+  counting?: Counting;
+  /** Servlets besides those of the bundle. */
+  others?: OtherServlets;
+  /** Records what an operator has done, and by which means, as a sentence. Never throws. */
+  acted?(by: string, how: "agent" | "command" | "page", what: string): Promise<void>;
+}
+
 /** What a feature adds to the server. */
 export interface Started {
-  /** What other features may use, by its name in {@link Kernel}. */
-  parts?: Partial<Kernel>;
+  parts?: Parts;
   /** Classes of Durable Objects, under the names that wrangler.toml has. */
   objects?: Readonly<Record<string, ObjectClass>>;
   /** Adds routes. Those of the kernel come afterwards. */
@@ -113,6 +123,9 @@ export interface Bundle extends BundledServlets {
   readonly features: readonly Feature[];
 }
 
+// eslint-disable-next-line no-unsafe-declaration-merging -- Features' parts become members.
+export interface Kernel extends Readonly<Parts> {}
+
 /**
  * The core of the server: it serves servlets by itself, and has the parts that features add. It is made once in each isolate, and shared by its
  * requests and its Durable Objects. Throws for a configuration that is not valid.
@@ -139,35 +152,7 @@ export class Kernel {
   readonly refusals: RefusedRequests;
   readonly deployment: Deployment;
 
-  // What features add for each other: absent without the feature, or where its binding is missing.
-
-  /** The tasks of a principal and its quota. */
-  readonly tasks?: NonNullable<ReturnType<typeof tasksOf>>;
-  /** Which tasks may begin. */
-  readonly starts?: Starts;
-  /** Calls that wait for their client, which carries their state. */
-  readonly carried?: Carried;
-  readonly sessions?: Sessions;
-  readonly sessionRequests?: SessionRequests;
-  readonly hubs?: DurableObjectNamespace<Hub>;
-  /** Identifies people at pages. */
-  readonly people?: People;
-  /** Answers a request as a page for the person who has sent it, within their rate limit. */
-  readonly paged?: Paged;
-  /** The objects with each person's secrets, accounts and calls. */
-  readonly persons?: PersonObjects;
-  /** Where callers have accounts, by name. */
-  readonly providers: ReadonlyMap<string, Provider> = new Map();
-  /** The object with the counters. */
-  readonly usage?: NonNullable<ReturnType<typeof usageOf>>;
-  readonly counting?: NonNullable<ReturnType<typeof countingIn>>;
-  readonly installer?: Installer;
-  /** Where installed servlets keep their state. */
-  readonly facets?: Facets;
-  /** Servlets besides those of the bundle. */
-  readonly others?: OtherServlets;
-  /** Records what an operator has done, as a sentence. */
-  readonly acted: ReturnType<typeof actsIn> = async () => {};
+  readonly acted: NonNullable<Parts["acted"]> = async () => {};
 
   readonly #bundled: Registry;
   readonly #digests = new Map<string, ListDigests>();

@@ -2,7 +2,6 @@ import type { Context } from "hono";
 import { callerKey } from "./core/callers.ts";
 import { Fault } from "./core/errors.ts";
 import type { Principal } from "./core/model.ts";
-import { hubNameOf } from "./calls/changes.ts";
 import type { Kernel } from "./kernel.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 
@@ -12,7 +11,7 @@ export function mcpHandler(
   identify: (raw: Request) => Principal | Promise<Principal>,
   profile?: string,
 ) {
-  const { env, hubs, carried, tasks, people, methods, sessionRequests: sessions } = kernel;
+  const { carried, tasks, methods, sessionRequests: sessions } = kernel;
   const { authenticator, rateLimiter, refusals } = kernel;
   const introduction =
     profile === undefined ? kernel.introduction : kernel.introductions.get(profile)!;
@@ -36,10 +35,10 @@ export function mcpHandler(
         registry,
         principal,
         identify: async () => identify(raw),
-        hub: hubs && (() => hubs.getByName(hubNameOf(principal, env))),
+        hub: kernel.hubOf && (() => kernel.hubOf!(principal)),
         carried,
         tasks: tasks?.(principal, quota.countStored),
-        pages: people?.pagesFor(principal, raw),
+        pages: kernel.pagesFor?.(principal, raw),
         sessions,
       }),
     );

@@ -3,15 +3,10 @@ import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
-import type {
-  AuthorizationServer,
-  AuthorizationServerOptions,
-} from "../features/sign-in/authorization-server.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, type Known } from "./principal.ts";
-import type { Verified, Verify } from "../features/issuers/resource-server.ts";
 
 /** Advice about a server that anybody may call. */
 export const HOW_TO_CLOSE =
@@ -39,17 +34,51 @@ export interface Authenticator {
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
   metadata(request: Request): Json | undefined;
-  /** The built-in authorization server, if configured. */
-  authorization: AuthorizationServer | undefined;
 }
 
-/** The parts of the authenticator that the built-in sign-in uses. It calls `onEnd` with the prefix of tokens that have ended. */
-export type SignInContext = Pick<AuthorizationServerOptions, "isScope" | "profiles" | "onEnd">;
+/** What the built-in sign-in is given. */
+export interface SignInContext {
+  /** The titles of profiles, by name: each is a resource of its own. */
+  profiles: ReadonlyMap<string, string>;
+  /**
+   * Tells whether a scope grants anything here, or at the endpoint of this profile: a configured one, or a pattern that fits a
+   * servlet or profile.
+   */
+  isScope(scope: string, profile?: string): boolean;
+  /** To be called with the prefix of tokens that have ended. */
+  onEnd(prefix: string): void;
+}
+
+/** The built-in sign-in, as far as it authenticates callers. */
+export interface SignIn {
+  /** The holder of a token that this server issued for itself or this profile; undefined if it is unknown, expired or revoked. */
+  verify(token: string, request: Request, profile?: string): Promise<Known | undefined>;
+}
+
+/** The claims of a verified token of an issuer. */
+export interface Verified {
+  /** Issuer and subject. */
+  name: string;
+  scopes: readonly string[];
+  /** Unix time in ms. */
+  expires: number;
+  /** True if it was made for the profile, rather than for the whole server. */
+  isForProfile: boolean;
+}
+
+/** The URLs that tokens may be made for at an endpoint: that of the whole server, and that of the endpoint's profile. */
+export interface Resources {
+  whole: string;
+  profile?: string;
+}
+
+/** Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
+export type Verify = (token: string, resources: Resources) => Promise<Verified>;
 
 /** How callers prove who they are, besides API keys. */
 export interface SignInParts {
-  /** Makes the built-in authorization server; undefined if it is not configured. */
-  authorization?(context: SignInContext): AuthorizationServer | undefined;
+  /** Makes the built-in sign-in; undefined if it is not configured. */
+  own?(context: SignInContext): SignIn | undefined;
   /** Verifies tokens of the issuers in OAUTH_ISSUERS. */
   verify?: Verify;
 }
@@ -58,17 +87,17 @@ export interface SignInParts {
 export function createAuthenticator(
   settings: Settings,
   env: KeyRecordsEnv,
-  { isScope, profiles, grantsProfile, authorization: ownServer, verify }: AuthenticatorParts,
+  { isScope, profiles, grantsProfile, own, verify }: AuthenticatorParts,
 ): Authenticator {
   const keys = new KnownKeys(apiKeysOf(settings), nearestRecords(env));
   const issuers = settings.OAUTH_ISSUERS ?? [];
   const remembered = new TokenMemory();
-  const authorization = ownServer?.({
+  const signIn = own?.({
     isScope,
     profiles,
     onEnd: (prefix) => remembered.forget(prefix),
   });
-  const hasOAuth = issuers.length > 0 || authorization !== undefined;
+  const hasOAuth = issuers.length > 0 || signIn !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
 
@@ -86,8 +115,8 @@ export function createAuthenticator(
         "unauthorized",
         "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
       );
-    const own = await authorization?.verify(token, request, profile);
-    if (own === undefined) {
+    const known = await signIn?.verify(token, request, profile);
+    if (known === undefined) {
       const whole = audienceOf(request);
       const resources =
         profile === undefined ? { whole } : { whole, profile: audienceOf(request, profile) };
@@ -98,7 +127,7 @@ export function createAuthenticator(
         );
       return foreign(await verify(token, resources));
     }
-    return { ...own, expires: Math.min(own.expires, Date.now() + limits.ownTokenMemoryMs) };
+    return { ...known, expires: Math.min(known.expires, Date.now() + limits.ownTokenMemoryMs) };
   }
 
   /** Scopes of external tokens apply only if the configuration defines scopes. */
@@ -167,7 +196,6 @@ export function createAuthenticator(
     keys,
     isExposed: (request) => isOpen && settings.AUTH !== "none" && !isAtLoopback(request),
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
-    authorization,
     identify,
     atProfile: (principal, profile) => atProfile({ principal }, profile),
     async operator(request) {
@@ -192,13 +220,13 @@ export function createAuthenticator(
     },
     metadata(request) {
       if (!hasOAuth) return undefined;
-      const own = authorization ? [new URL(request.url).origin] : [];
+      const issued = signIn ? [new URL(request.url).origin] : [];
       const profile = profileAt(request);
       const title = profile === undefined ? undefined : profiles.get(profile);
       const granting = profile === undefined ? [] : [`profile:${profile}`];
       return metadataOf(request, {
         name: title ?? settings.SERVER_TITLE ?? settings.SERVER_NAME,
-        authorizationServers: [...own, ...issuers.map(({ issuer }) => issuer)],
+        authorizationServers: [...issued, ...issuers.map(({ issuer }) => issuer)],
         // Where no scopes are configured, they narrow no token, and other servers know none of this one's.
         scopes: [
           ...new Set([

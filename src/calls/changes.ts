@@ -12,7 +12,7 @@ export function hubNameOf(principal: Principal, env: object): string {
 }
 
 /** A principal's hub. */
-interface Publisher {
+export interface Publisher {
   publish(changes: Notification[]): Promise<void>;
 }
 

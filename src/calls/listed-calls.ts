@@ -2,7 +2,7 @@
 import { limits } from "../core/limits.ts";
 import { Connection } from "../http/connection.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
-import type { Row as ShownRow } from "../pages/statuses.ts";
+import type { Row as ShownRow } from "./statuses.ts";
 import type { Sealer } from "../storage/vault.ts";
 
 /** A call that outlives its request, or a session. */

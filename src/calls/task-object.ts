@@ -1,8 +1,8 @@
 import type { CallRef } from "./call-ref.ts";
 import { rpcError, type Fault, type FaultCode, type JsonRpcError } from "../core/errors.ts";
-import type { Json, Principal } from "../core/model.ts";
+import type { CallerQuota, Json, Principal } from "../core/model.ts";
 import type { AboutCall } from "./shown-arguments.ts";
-import type { Asks } from "../core/asks.ts";
+import type { Answers, Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { JournalEntry, Recorded } from "../core/record.ts";
 import type { Suspended } from "../core/suspension.ts";
@@ -152,13 +152,52 @@ export interface ReplayOutcome {
   fuel: number;
 }
 
-/** How a task is created: see `Tasks.create`. */
+/** How a task is created. */
 export interface CreateOptions {
   id?: string;
   isRetried?: boolean;
 }
 
-/** Creates tasks of one principal: see `Tasks`. */
+/** Creates tasks of one principal. */
 export interface TaskCreator {
+  /**
+   * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
+   * `too_many` if its caller has stored too much. A task whose id cannot be reported to the caller is cancelled,
+   * and the error says that its outcome is unknown; with `isRetried`, it is left to a request that creates it
+   * again.
+   */
   create(call: TaskCall, start?: Start, options?: CreateOptions): Promise<DetailedTask>;
 }
+
+/** How a person's page waits for a call that was handed over to it. */
+export interface PageWait {
+  /** Waits until something has changed after this Unix time in ms, but at most so many ms. */
+  since?: number;
+  ms?: number;
+  /** True for a call that was not handed over, too. */
+  isAny?: boolean;
+}
+
+/** The tasks of one principal. Methods resolve to undefined for an unknown id. */
+export interface Tasks extends TaskCreator {
+  /** An id for `create`, which cannot be guessed. */
+  newId(): string;
+  get(id: string): Promise<DetailedTask | undefined>;
+  /** Returns what is wrong with the answers, if anything. Ignores answers to closed asks. */
+  update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
+  /** A call that was handed over to a person, after this wait. */
+  handedOver(id: string, wait?: PageWait): Promise<HandedOver | undefined>;
+  /** Gives it a person's answer, and returns what is wrong with it, if anything; false where this is not asked (any more). */
+  reply(id: string, key: string, result: Json): Promise<false | { wrong?: string } | undefined>;
+  /** Shows, replays or forks it. */
+  look(id: string, look: Look): Promise<TaskInspection | undefined>;
+  /** False for an unknown id. */
+  cancel(id: string, isByPerson?: boolean): Promise<boolean>;
+  /** Cancels and deletes it. */
+  forget(id: string): Promise<void>;
+  /** Subscribes a session to the task's progress. */
+  adopt(id: string, session: string): Promise<void>;
+}
+
+/** Makes the tasks of a principal, which count against its quota. */
+export type TasksOf = (principal: TaskViewer, countStored: CallerQuota["countStored"]) => Tasks;

@@ -1,15 +1,14 @@
 import type { Waiting } from "../calls/engine.ts";
-import type { Tasks } from "../features/tasks/tasks.ts";
+import type { Tasks } from "../calls/task-object.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { Answers } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
 import type { Fault } from "../core/errors.ts";
 import type { CallerQuota, Json, Lists, Principal } from "../core/model.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
-import type { Hub } from "../features/sessions/hub.ts";
-import type { NamedSession } from "../features/sessions/session-object.ts";
-import type { SessionCall, SessionParts } from "../features/sessions/session-store.ts";
-import type { Resumption } from "../features/carried/resumption.ts";
+import type { Publisher } from "../calls/changes.ts";
+import type { Keeper, Recorded } from "../core/record.ts";
+import type { WaitReason } from "../core/suspension.ts";
 import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 import type { Accepts } from "./wire/reply.ts";
 
@@ -30,12 +29,8 @@ export interface Method {
   stream?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Response>;
   /** Answers an older client without a session; with `sessionFirst` only where the server has no sessions. */
   stateless?(params: Json, exchange: Exchange): Promise<Json> | Json;
-  /** Answers in a session; undefined if the answer comes later. */
-  session?(
-    params: Json,
-    session: SessionParts,
-    call: SessionCall,
-  ): Promise<Json | undefined> | Json;
+  /** Answers in a session; undefined if the answer comes later. The feature of sessions knows what it is given. */
+  session?: (params: Json, session: never, call: never) => Promise<Json | undefined> | Json;
   sessionFirst?: true;
   /**
    * The param that names the subject; the `Mcp-Name` header repeats it. The servlet may ask for input if there is
@@ -118,7 +113,7 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   versionHeader: string | undefined;
   accepts: Accepts;
   /** The principal's hub; absent if clients cannot subscribe. */
-  hub?: (() => DurableObjectStub<Hub>) | undefined;
+  hub?: (() => Publisher) | undefined;
   /** Absent if no call can wait for its client. */
   carried?: Carried | undefined;
   /** The principal's tasks; absent if calls cannot become tasks. */
@@ -132,23 +127,42 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
 }
 
 /** A POST of a client of the revisions up to 2025-11-25. */
-export interface LegacyPost {
+export interface LegacyPost<Session = SessionName> {
   body: unknown;
   incoming: readonly Incoming[];
   /** The session that the request names. */
-  session: NamedSession | undefined;
+  session: Session | undefined;
+}
+
+/** A session that a request names. */
+export interface SessionName {
+  /** What its id says of it; absent where only its object knows. `object` is the id of that. */
+  readonly ticket?: { readonly object: string };
 }
 
 /** Requests that belong to sessions. They throw `no_session`. */
-export interface SessionRequests {
+export interface SessionRequests<Session extends SessionName = SessionName> {
   /** The session that a request names; undefined if it names none, or if the body begins a new session. */
-  named(exchange: Exchange, body?: unknown): Promise<NamedSession | undefined>;
+  named(exchange: Exchange, body?: unknown): Promise<Session | undefined>;
   /** Makes a session. */
   begin(request: RpcRequest, exchange: Exchange): Promise<Response>;
   /** Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the object. */
-  post(post: LegacyPost & { session: NamedSession }, exchange: Exchange): Promise<Response>;
+  post(post: LegacyPost<Session> & { session: Session }, exchange: Exchange): Promise<Response>;
   /** GET opens a stream of a session, DELETE ends it. */
   handle(method: string, exchange: Exchange): Promise<Response>;
+}
+
+/** A call that an earlier request has continued: its record, or that it has become a task. */
+export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
+
+/** A request that resumes a call, and its retries: all have the same state and answers. */
+export interface Resumption {
+  /** The keeper of one run. */
+  keeper(): Keeper;
+  /** The call as an earlier request left it, if that has sent something; this request takes it over. */
+  earlier(): Promise<Earlier | undefined>;
+  /** The task that the call has become, or becomes under this id. */
+  task(id: string): Promise<{ id: string; recorded?: Recorded }>;
 }
 
 /** What a run goes on from. */

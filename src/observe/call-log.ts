@@ -1,7 +1,7 @@
 /** The log of the server's last calls: caller, tool, outcome, duration, and the error that the caller got. */
 import { limits } from "../core/limits.ts";
 import type { Sealer } from "../storage/vault.ts";
-import type { EndedCall } from "../features/usage/counts.ts";
+import type { EndedCall } from "./counted.ts";
 
 /** The filter of a list of calls. An absent member matches every call. */
 export interface CallQuery {

@@ -3,7 +3,7 @@ import { waitUntil } from "cloudflare:workers";
 import { httpStatus, report, type Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { printable } from "../core/text.ts";
-import type { CountedRefusals } from "../features/usage/counts.ts";
+import type { CountedRefusals } from "./counted.ts";
 import { usageName } from "./usage-name.ts";
 
 /** Statuses with which the server refuses a request because of its caller, host or rate. */

@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import { emptyState, postButton, tableOf, timeTag } from "./components.ts";
 import { PAGES } from "./paths.ts";
-import { groupOf } from "./statuses.ts";
+import { groupOf } from "../calls/statuses.ts";
 import { durationOf } from "./times.ts";
 import { bytesText, count, several } from "./units.ts";
 import { hiddenFields, shown, type Markup } from "../http/document.ts";

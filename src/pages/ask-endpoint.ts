@@ -2,7 +2,7 @@ import { pathOf } from "./errors.ts";
 import type { Ask } from "../core/asks.ts";
 import { ownPathIn } from "./person-objects.ts";
 import type { HandedOver } from "../calls/task-object.ts";
-import type { Tasks } from "../features/tasks/tasks.ts";
+import type { Tasks } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { jsonIn, wellFormedJson } from "../core/text.ts";

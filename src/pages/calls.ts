@@ -2,7 +2,7 @@
 import { html } from "hono/html";
 import { shown, type Markup } from "../http/document.ts";
 import { SEARCHED, type CallNames, type CallPage, type CallQuery } from "../observe/call-log.ts";
-import type { EndedCall } from "../features/usage/counts.ts";
+import type { EndedCall } from "../observe/counted.ts";
 import { SPANS, type UsageSpan } from "../features/usage/usage-object.ts";
 import { limits } from "../core/limits.ts";
 import { beginningOf } from "../core/text.ts";

@@ -11,7 +11,7 @@ import { pageFor, seeOther, type PersonPage, type View, type Visit } from "./vie
 import type { PersonObjects } from "./person-objects.ts";
 import { LIVE_PATH, livePage, unlistedPage } from "./live.ts";
 import { callPage, forkPage } from "./timeline.ts";
-import { groupOf } from "./statuses.ts";
+import { groupOf } from "../calls/statuses.ts";
 
 /** Makes the response of a page. */
 type Frame = (view: View) => Promise<Response>;

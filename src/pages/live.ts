@@ -13,7 +13,7 @@ import {
   shownServlet,
   shownTime,
   type CallFilter,
-} from "./statuses.ts";
+} from "../calls/statuses.ts";
 
 export const LIVE_PATH = "/console/live";
 export const EVENTS_PATH = `${LIVE_PATH}-events`;

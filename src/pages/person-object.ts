@@ -1,5 +1,5 @@
 import type { Provider } from "../auth/account-provider.ts";
-import type { tasksOf } from "../features/tasks/tasks.ts";
+import type { TasksOf } from "../calls/task-object.ts";
 import type { AccountGrant } from "../servlets/deployment.ts";
 import { settled } from "../core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -22,7 +22,7 @@ interface StoredSecret extends SecretRef {
 interface PersonServer {
   readonly sealer: Sealer;
   readonly providers: ReadonlyMap<string, Provider>;
-  readonly tasks?: ReturnType<typeof tasksOf>;
+  readonly tasks?: TasksOf;
 }
 
 /**

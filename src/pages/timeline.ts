@@ -8,7 +8,7 @@ import { isObject, textsIn } from "../core/model.ts";
 import { beginningOf, printableText, shortened } from "../core/text.ts";
 import { adviceFor } from "../servlets/failures.ts";
 import { EVENTS_PATH, LIVE_PATH } from "./live.ts";
-import { badgeOf } from "./statuses.ts";
+import { badgeOf } from "../calls/statuses.ts";
 import { durationOf } from "./times.ts";
 import { computeText, count } from "./units.ts";
 

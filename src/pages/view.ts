@@ -7,7 +7,7 @@ import type { Site } from "../http/site.ts";
 import { bodyText, isForm } from "../http/body.ts";
 import { Fault, httpStatus, report, retryAfterOf } from "../core/errors.ts";
 import type { PersonObjects } from "./person-objects.ts";
-import type { Tasks } from "../features/tasks/tasks.ts";
+import type { Tasks } from "../calls/task-object.ts";
 import { limits } from "../core/limits.ts";
 import type { CallerQuota, Principal } from "../core/model.ts";
 import { failureBody, ownLink, pathOf } from "./errors.ts";

@@ -1,5 +1,5 @@
 import type { Recorded } from "../core/record.ts";
-import type { CountedRun } from "../features/usage/counts.ts";
+import type { CountedRun } from "../observe/counted.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { Json, Principal, Tool } from "../core/model.ts";
 import type { Outcome } from "../core/suspension.ts";

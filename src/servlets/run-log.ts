@@ -1,5 +1,5 @@
 /** How did a run of a servlet end, and where it failed, why and what can be done about it? */
-import type { CountedRun } from "../features/usage/counts.ts";
+import type { CountedRun } from "../observe/counted.ts";
 import { Fault, type FaultCode } from "../core/errors.ts";
 import { failureOf, type RunOutcome } from "./failures.ts";
 import { limits } from "../core/limits.ts";

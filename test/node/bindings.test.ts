@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { glob, readdir, readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { BINDINGS } from "../../src/settings/own-names.ts";
@@ -10,11 +10,15 @@ const configured = parse(toml) as {
   durable_objects: { bindings: { name: string; class_name: string }[] };
   migrations: { new_sqlite_classes: string[] }[];
 };
-const source = await readFile("src/bindings.ts", "utf8");
-const declared = [
-  ...source.matchAll(
-    /^ {2}\/\*\* (.+) \*\/\n {2}(\w+)\?: (?:DurableObjectNamespace<(\w+)>|\w+);/gm,
+// The kernel's, and those that features add.
+const sources = await Promise.all(
+  ["src/bindings.ts", ...(await Array.fromAsync(glob("src/features/*/feature.ts")))].map(
+    async (path) => /interface Env [^]*?\n *\}/.exec(await readFile(path, "utf8"))?.[0] ?? "",
   ),
+);
+const source = sources.join("\n");
+const declared = [
+  ...source.matchAll(/^ +\/\*\* (.+) \*\/\n +(\w+)\?: (?:DurableObjectNamespace<(\w+)>|\w+);/gm),
 ].map(([, meaning, name, objects]) => ({ meaning, name: name!, objects }));
 /** Classes that deployments know by another name than the code. */
 const DEPLOYED: Record<string, string> = { PersonObject: "Profile" };
@@ -24,8 +28,8 @@ const objects = declared.flatMap(({ name, objects: of }) =>
 const classes = objects.map(([, of]) => of!);
 
 test("each binding has a line that says what it switches on", () => {
-  expect(declared).toHaveLength(source.match(/^ {2}\w+\?:/gm)!.length);
-  expect(declared.map(({ name }) => name)).toEqual(BINDINGS);
+  expect(declared).toHaveLength(source.match(/^ +\w+\?:/gm)!.length);
+  expect(declared.map(({ name }) => name).toSorted()).toEqual(BINDINGS);
 });
 
 test("wrangler.toml has each, as a comment where a plan may lack it", () => {

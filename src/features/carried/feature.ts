@@ -4,6 +4,13 @@ import type { Feature } from "../../kernel.ts";
 import { carriedBy } from "./input-required.ts";
 import { madeWith } from "../../object-class.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** Calls of clients of 2026-07-28 that wait for an answer, with `KEY_RING`. */
+    STATES?: DurableObjectNamespace<States>;
+  }
+}
+
 /** Calls of clients of 2026-07-28 that wait for an answer, whose state the client carries. */
 export const carriedFeature: Feature = {
   name: "carried",

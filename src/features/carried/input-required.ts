@@ -26,7 +26,7 @@ import {
   unanswered,
 } from "../../asks/answers.ts";
 import { hashText } from "../../core/parts.ts";
-import type { Resumption } from "./resumption.ts";
+import type { StoredResumption } from "./resumption.ts";
 import type { StateVault } from "./state-vault.ts";
 import type { AskedCall, Carried, Exchange, FoundRequest, RunInput } from "../../mcp/method.ts";
 import { CHECK, stateRefused } from "../../mcp/modern/resume.ts";
@@ -143,7 +143,7 @@ function stateIn([first, ...entries]: unknown[]): State {
 }
 
 /** Gives all requests with the same answers to a single-use state the same outcome. */
-async function onlyOnce(resumption: Resumption, goOn: () => Promise<Json>): Promise<Json> {
+async function onlyOnce(resumption: StoredResumption, goOn: () => Promise<Json>): Promise<Json> {
   const claimed = await resumption.claim();
   if (claimed === undefined)
     throw stateRefused("was used before, with other answers, or has expired", CHECK);

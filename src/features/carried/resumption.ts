@@ -1,7 +1,8 @@
 import { Fault, logError } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { CallerQuota, Json } from "../../core/model.ts";
-import { Wait, type WaitReason } from "../../core/suspension.ts";
+import { Wait } from "../../core/suspension.ts";
+import type { Earlier, Resumption } from "../../mcp/method.ts";
 import { StoredBytes } from "../../storage/stored-bytes.ts";
 import {
   withInnerRows,
@@ -25,15 +26,12 @@ export interface Resumed extends Pick<CallerQuota, "countStored"> {
   recorded: Recorded | undefined;
 }
 
-/** A call that an earlier request has continued: its record, or that it has become a task. */
-type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
-
 /**
  * A request that resumes a call, and its retries: all have the same state and answers. Unless the
  * state is single use, nothing is stored before one of them sends an HTTP request that changes anything; from then on
  * a `States` object has the record, and a retry resumes from that.
  */
-export class Resumption {
+export class StoredResumption implements Resumption {
   readonly #attempt = crypto.randomUUID();
   readonly #by: Resumed;
   readonly #find: () => Promise<DurableObjectStub<States>>;
@@ -82,7 +80,6 @@ export class Resumption {
     return (await this.#states()).once("outcome", outcome, this.#by.until);
   }
 
-  /** The call as an earlier request left it, if that has sent something; this request takes it over. */
   async earlier(): Promise<Earlier | undefined> {
     const states = await this.#states();
     const noted = await whenFree<EarlierProgress>(async () => states.takeOver(this.#attempt));
@@ -94,7 +91,6 @@ export class Resumption {
     return { kind: "earlier", recorded: this.#whole(noted.since) };
   }
 
-  /** The task that the call has become, or becomes under this id. */
   async task(id: string): Promise<{ id: string; recorded?: Recorded }> {
     const states = await this.#states();
     const made = await whenFree<Promotion>(async () =>

@@ -1,7 +1,7 @@
 import { limits } from "../../core/limits.ts";
 import type { CallerQuota } from "../../core/model.ts";
 import { partsOf, release, valuesIn } from "../../core/parts.ts";
-import { Resumption, type Resumed } from "./resumption.ts";
+import { StoredResumption, type Resumed } from "./resumption.ts";
 import type { States } from "./states.ts";
 import { openParts, sealPart, Unreadable, type Sealer } from "../../storage/vault.ts";
 
@@ -79,8 +79,8 @@ export class StateVault {
     }
   }
 
-  resumption(sealed: string, by: Resumed): Resumption {
-    return new Resumption(by, async () => {
+  resumption(sealed: string, by: Resumed): StoredResumption {
+    return new StoredResumption(by, async () => {
       const opened = await this.#opened(sealed);
       if (opened?.[0] === STORED_ONCE) return this.#stored(opened);
       return this.#states.getByName(await by.name());

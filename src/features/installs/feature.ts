@@ -1,3 +1,4 @@
+import type { Facets } from "../state/state-backend.ts";
 import type { Feature } from "../../kernel.ts";
 import { bucketOf } from "./bucket.ts";
 import { InstalledServlets } from "./installed-servlets.ts";
@@ -13,6 +14,25 @@ import { installerTools } from "./tools.ts";
 import { loadedRunner } from "../../servlets/runners.ts";
 import { ownNamesOf } from "../../settings/env.ts";
 import { copiesOf, copyFor, nearestCopy } from "../../storage/copies.ts";
+
+declare module "../../bindings.ts" {
+  interface Env {
+    /** Installed servlets, and calls that go on with an old build, with `LOADER` and `INSTALLS`. */
+    BUILDS?: R2Bucket;
+    /** Installed servlets, with `LOADER` and `BUILDS`. */
+    INSTALLS?: DurableObjectNamespace<Installs>;
+    /** Installed servlets, with `BUILDS` and `INSTALLS`. */
+    LOADER?: WorkerLoader;
+  }
+}
+
+declare module "../../kernel.ts" {
+  interface Parts {
+    installer?: Installer;
+    /** Where installed servlets keep their state. */
+    facets?: Facets;
+  }
+}
 
 /** The name of the object that has the installed servlets. */
 const INSTALLED = "installs";

@@ -4,29 +4,10 @@ import type { Issuer } from "../../settings/oauth-settings.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { printable } from "../../core/text.ts";
+import type { Resources, Verify } from "../../auth/authenticator.ts";
 import type { Fetch } from "../../auth/fetch-json.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 import { isSameEndpoint } from "../../auth/metadata.ts";
-
-/** The claims of a verified token. */
-export interface Verified {
-  /** Issuer and subject. */
-  name: string;
-  scopes: readonly string[];
-  /** Unix time in ms. */
-  expires: number;
-  /** True if it was made for the profile, rather than for the whole server. */
-  isForProfile: boolean;
-}
-
-/** The URLs that tokens may be made for at an endpoint: that of the whole server, and that of the endpoint's profile. */
-export interface Resources {
-  whole: string;
-  profile?: string;
-}
-
-/** Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
-export type Verify = (token: string, resources: Resources) => Promise<Verified>;
 
 interface Trusted extends Issuer {
   keys: JWTVerifyGetKey;

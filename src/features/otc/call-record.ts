@@ -1,4 +1,4 @@
-import type { tasksOf } from "../tasks/tasks.ts";
+import type { TasksOf } from "../../calls/task-object.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../storage/alarm.ts";
@@ -34,7 +34,7 @@ interface RunningCall {
 interface RecordServer {
   readonly sealer: Sealer;
   registry(): Promise<Registry>;
-  readonly tasks?: ReturnType<typeof tasksOf>;
+  readonly tasks?: TasksOf;
   countStored(caller: string | undefined, bytes?: number): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import type { Answers, Ask, Asks } from "../../core/asks.ts";
 import type { CallCredentials } from "../../core/call-context.ts";
 import { isObject, type CallToolResult, type Json, type Principal } from "../../core/model.ts";
 import { aboutOf } from "../../calls/shown-arguments.ts";
-import type { Tasks } from "../tasks/tasks.ts";
+import type { Tasks } from "../../calls/task-object.ts";
 import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../../asks/links.ts";
 import { silenceGate } from "../../mcp/wire/tasks.ts";
 import { limits } from "../../core/limits.ts";

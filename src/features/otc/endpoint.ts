@@ -1,7 +1,7 @@
 import type { CallRecords } from "./call-record.ts";
 import { checkWithoutNulls } from "../../core/deviations.ts";
 import { readJson } from "../../http/body.ts";
-import type { Tasks } from "../tasks/tasks.ts";
+import type { Tasks } from "../../calls/task-object.ts";
 import { Fault, report } from "../../core/errors.ts";
 import type { Principal, CallerQuota } from "../../core/model.ts";
 import { oncePer } from "../../core/once-per.ts";

@@ -7,6 +7,13 @@ import { callTool, listTools } from "./endpoint.ts";
 import { LATEST } from "./request.ts";
 import { errorResponse } from "./reply.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** The `call_id` of Open Tool Calling, with `KEY_RING`. */
+    CALL_RECORDS?: DurableObjectNamespace<CallRecord>;
+  }
+}
+
 /** Open Tool Calling: `/tools` and `/tools/call`. */
 export const otcFeature: Feature = {
   name: "otc",
@@ -21,7 +28,7 @@ export const otcFeature: Feature = {
       refusal: { paths: /^\/(tools|health)\b/, answer: (fault) => errorResponse(fault) },
       health: { $schema: LATEST },
       routes(app) {
-        const { authenticator, people, tasks } = kernel;
+        const { authenticator, pagesFor, tasks } = kernel;
         for (const [path, answer] of Object.entries({
           "/tools": listTools,
           "/tools/call": callTool,
@@ -31,7 +38,7 @@ export const otcFeature: Feature = {
             const registry = (await kernel.registry()).for({ principal });
             const admission = rateLimiter.enter(callerKey(principal), raw);
             const { quota } = admission;
-            const pages = people?.pagesFor(principal, raw);
+            const pages = pagesFor?.(principal, raw);
             const own = { tasks: tasks?.(principal, quota.countStored), pages, records };
             return admission.until(answer(raw, { ...quota, ...own, registry, principal }));
           });

@@ -1,4 +1,4 @@
-import { providersOf } from "../../auth/account-provider.ts";
+import { providersOf, type Provider } from "../../auth/account-provider.ts";
 import { withoutHeader } from "../../auth/origin.ts";
 import { anonymousAt } from "../../auth/principal.ts";
 import { callerKey } from "../../core/callers.ts";
@@ -23,6 +23,26 @@ import { signedInEndpoint, signOutEndpoint } from "../../pages/view.ts";
 import { variablesOf } from "../../settings/env.ts";
 import { tasksFeature } from "../tasks/feature.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** The script of the pages. */
+    ASSETS?: Fetcher;
+    /** Secrets and accounts of people, and the lists of their calls. */
+    PROFILES?: DurableObjectNamespace<PersonObject>;
+  }
+}
+
+declare module "../../kernel.ts" {
+  interface Parts {
+    /** Identifies people at pages. */
+    people?: People;
+    /** Answers a request as a page for the person who has sent it, within their rate limit. */
+    paged?: Paged;
+    /** The objects with each person's secrets, accounts and calls. */
+    persons?: PersonObjects;
+  }
+}
+
 /** Pages on which people answer questions, enter secrets and connect accounts, and what is stored for them. */
 export const peopleFeature: Feature = {
   name: "people",
@@ -42,17 +62,25 @@ export const peopleFeature: Feature = {
       );
     const known =
       isOn && kernel.tasks && sealer ? new People(settings, env, { kernel, sealer }) : undefined;
-    const paged = known && pagedBy(kernel, known);
+    const paged = known && pagedBy(kernel, known, providers);
     return {
       parts: {
-        providers,
         ...(persons && { persons }),
-        ...(known && { people: known }),
+        ...(known && {
+          people: known,
+          pagesFor: (principal: Principal, raw: Request) => known.pagesFor(principal, raw),
+        }),
         ...(paged && { paged }),
       },
       deployment: { secrets: persons, accounts: persons },
       forget: async (caller) => persons?.at(caller, async (object) => object.forgetAll(caller)),
-      objects: { Profile: madeWith(() => kernel.sealing, PersonObject) },
+      objects: {
+        Profile: madeWith(() => {
+          const { sealing } = kernel;
+          const tasks = sealing.tasks && { tasks: sealing.tasks };
+          return { sealer: sealing.sealer, providers, ...tasks };
+        }, PersonObject),
+      },
       failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
       routes(app) {
         if (paged === undefined) return;
@@ -86,9 +114,9 @@ export const peopleFeature: Feature = {
 
 /** Answers as a page for a person. */
 const pagedBy =
-  (kernel: Kernel, known: People): Paged =>
+  (kernel: Kernel, known: People, providers: ReadonlyMap<string, Provider>): Paged =>
   async (raw, endpoint) => {
-    const { env, site, rateLimiter, persons, providers, usage } = kernel;
+    const { env, site, rateLimiter, persons, usage } = kernel;
     const person = await known.of(raw);
     const key = callerKey(person?.principal ?? anonymousAt(raw));
     const admission = rateLimiter.enter(key, raw);

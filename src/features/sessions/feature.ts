@@ -1,16 +1,33 @@
 import type { Feature } from "../../kernel.ts";
+import { hubNameOf } from "../../calls/changes.ts";
+import type { Principal } from "../../core/model.ts";
 import { Hub } from "./hub.ts";
 import { Session } from "./session.ts";
 import * as inSession from "./session-methods.ts";
 import { sessionRequests } from "./session-requests.ts";
 import { Sessions } from "./sessions.ts";
 import type { Methods } from "../../mcp/method.ts";
-import { listen } from "./listen.ts";
+import { listenAt } from "./listen.ts";
 import { madeWith } from "../../object-class.ts";
 import { tasksFeature } from "../tasks/feature.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** Streams of changes; required by sessions. */
+    HUBS?: DurableObjectNamespace<Hub>;
+    /** Clients of the revisions up to 2025-11-25 that have sessions, with `HUBS` and `TASKS`. */
+    SESSIONS?: DurableObjectNamespace<Session>;
+  }
+}
+
+declare module "../../kernel.ts" {
+  interface Parts {
+    sessions?: Sessions;
+    hubs?: DurableObjectNamespace<Hub>;
+  }
+}
+
 const sessionMethods: Methods = {
-  "subscriptions/listen": { stream: listen },
   "tasks/cancel": { session: inSession.cancelSessionTask },
   "tasks/get": { session: inSession.getSessionTask },
   "tasks/list": { session: inSession.listTasks },
@@ -28,12 +45,16 @@ export const sessionsFeature: Feature = {
   start(kernel) {
     const { env, sealer } = kernel;
     const { SESSIONS: objects, HUBS: hubs } = env;
+    const hubOf = hubs && ((principal: Principal) => hubs.getByName(hubNameOf(principal, env)));
     const listDigests = (profile?: string) => kernel.listDigests(profile);
     const directory = sealer && objects && new Sessions(objects, { sealer, env, listDigests });
     return {
-      methods: sessionMethods,
+      methods: {
+        ...sessionMethods,
+        ...(hubOf && { "subscriptions/listen": { stream: listenAt(hubOf) } }),
+      },
       parts: {
-        ...(hubs && { hubs }),
+        ...(hubOf && { hubs, hubOf }),
         ...(directory && { sessions: directory, sessionRequests: sessionRequests(directory) }),
       },
       objects: {

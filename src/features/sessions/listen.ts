@@ -1,11 +1,12 @@
+import type { Hub } from "./hub.ts";
 import * as z from "zod/mini";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { callerKey } from "../../core/callers.ts";
-import { isObject, type Json } from "../../core/model.ts";
-import type { Exchange } from "../../mcp/method.ts";
-import { methodNotFound, resultMessage, type RpcRequest } from "../../mcp/wire/message.ts";
+import { isObject, type Json, type Principal } from "../../core/model.ts";
+import type { Exchange, Method } from "../../mcp/method.ts";
+import { resultMessage } from "../../mcp/wire/message.ts";
 import { capabilities } from "../../mcp/wire/capabilities.ts";
 import { streamResponse } from "../../http/body.ts";
 import { demandStream } from "../../mcp/wire/reply.ts";
@@ -18,41 +19,38 @@ import {
 } from "../../mcp/wire/subscription.ts";
 
 /**
- * Answers `subscriptions/listen` with a stream of the hub, which begins with the filter that is served.
+ * Answers `subscriptions/listen` with a stream of the caller's hub, which begins with the filter that is served.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
-export async function listen(
-  { id, method, params }: RpcRequest,
-  exchange: Exchange,
-  client: ClientDescription,
-): Promise<Response> {
-  if (exchange.hub === undefined) throw methodNotFound(method);
-  demandStream(exchange.accepts);
-  const filter = await agreed(filterOf(params, client), exchange, client);
-  const acknowledged = "notifications/subscriptions/acknowledged";
-  const meta = {
-    [SUBSCRIPTION_ID_META]: id,
-    "io.modelcontextprotocol/serverInfo": exchange.introduction.info,
+export const listenAt =
+  (hubOf: (principal: Principal) => DurableObjectStub<Hub>): NonNullable<Method["stream"]> =>
+  async ({ id, params }, exchange, client) => {
+    demandStream(exchange.accepts);
+    const filter = await agreed(filterOf(params, client), exchange, client);
+    const acknowledged = "notifications/subscriptions/acknowledged";
+    const meta = {
+      [SUBSCRIPTION_ID_META]: id,
+      "io.modelcontextprotocol/serverInfo": exchange.introduction.info,
+    };
+    const stream = await hubOf(exchange.principal).listen({
+      id,
+      caller: callerKey(exchange.principal),
+      filter,
+      patterns: exchange.registry.patterns,
+      profile: exchange.principal.profile,
+      opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
+      ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
+      lifeMs: limits.listenMs,
+    });
+    if (stream === null) {
+      throw new Fault(
+        "too_many",
+        `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or filters are too long (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
+        { data: { retryAfter: 1 } },
+      );
+    }
+    return streamResponse(whileGranted(stream, exchange));
   };
-  const stream = await exchange.hub().listen({
-    id,
-    caller: callerKey(exchange.principal),
-    filter,
-    patterns: exchange.registry.patterns,
-    profile: exchange.principal.profile,
-    opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
-    ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
-    lifeMs: limits.listenMs,
-  });
-  if (stream === null) {
-    throw new Fault(
-      "too_many",
-      `Too many open subscription streams (limit ${limits.listenStreams} for one caller, ${limits.hubStreams} for all anonymous callers), or filters are too long (limit ${limits.listenFilterBytes} bytes for one caller). Close a stream, or subscribe to less, and retry in 1 second.`,
-      { data: { retryAfter: 1 } },
-    );
-  }
-  return streamResponse(whileGranted(stream, exchange));
-}
 
 const flag = z.nullish(z.boolean("must be a boolean."));
 const NOT_STRINGS = "must be an array of strings.";

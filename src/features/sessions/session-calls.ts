@@ -1,5 +1,5 @@
 import { listPage } from "../../mcp/wire/params.ts";
-import type { SessionCall as Call, SessionParts } from "./session-store.ts";
+import type { SessionCall as Call, SessionHandler, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../asks/askers.ts";
 import { METHODS } from "../../calls/call-ref.ts";
 import { perform, whateverFor, type Waiting } from "../../calls/engine.ts";
@@ -198,7 +198,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const { store, enlist, registry } = this.#parts;
       const tasks = () => this.#parts.tasks(call.scopes);
       const awaitTask = this.awaitTask.bind(this);
-      return row.session(params, { store, tasks, enlist, registry, awaitTask }, call);
+      const answer = row.session as SessionHandler;
+      return answer(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
     if (row.list) {
       const { capabilities } = await this.#parts.store.client();

@@ -29,7 +29,7 @@ import { TicketSession } from "./ticket-session.ts";
 const SESSION_HEADER = "mcp-session-id";
 
 /** The requests to the sessions of a Worker. */
-export function sessionRequests(sessions: SessionDirectory): SessionRequests {
+export function sessionRequests(sessions: SessionDirectory): SessionRequests<NamedSession> {
   /** The session that a request names; undefined if it names none, or if the body begins a new session. Throws `no_session`. */
   async function named({ headers, principal, leaving }: Exchange, body?: unknown) {
     const id = headers.get(SESSION_HEADER);
@@ -65,7 +65,7 @@ export function sessionRequests(sessions: SessionDirectory): SessionRequests {
 }
 
 async function answer(
-  { body, incoming: [message], session }: LegacyPost & { session: NamedSession },
+  { body, incoming: [message], session }: LegacyPost<NamedSession> & { session: NamedSession },
   exchange: Exchange,
 ): Promise<Response> {
   const isBatch = Array.isArray(body);

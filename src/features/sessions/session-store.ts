@@ -6,7 +6,7 @@ import { limits } from "../../core/limits.ts";
 import { retryForMinutes } from "../../core/retry.ts";
 import type { RequestId } from "../../mcp/wire/message.ts";
 import type { IntroducedClient, NewSession, Post, SessionOwner } from "./session-object.ts";
-import type { Principal, Notification } from "../../core/model.ts";
+import type { Json, Notification, Principal } from "../../core/model.ts";
 import { SealedRows } from "../../storage/sealed-rows.ts";
 import {
   SCHEMA,
@@ -18,7 +18,7 @@ import {
 } from "./session-rows.ts";
 import { hasRow, hasTable, firstRow } from "../../storage/tables.ts";
 import type { Sealer } from "../../storage/vault.ts";
-import type { Tasks } from "../tasks/tasks.ts";
+import type { Tasks } from "../../calls/task-object.ts";
 import type { DetailedTask } from "../../calls/task-object.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Trace } from "../../observe/trace-context.ts";
@@ -312,6 +312,13 @@ export interface SessionParts {
   /** Answers the call with the task's end. */
   awaitTask(call: SessionCall, task: DetailedTask): Promise<void>;
 }
+
+/** Answers a method in a session; undefined if the answer comes later. */
+export type SessionHandler = (
+  params: Json,
+  session: SessionParts,
+  call: SessionCall,
+) => Promise<Json | undefined> | Json;
 
 /** An open call of a session. */
 export interface SessionCall extends StoredCall {

@@ -1,5 +1,5 @@
 import type { Sealer } from "../../storage/vault.ts";
-import type { tasksOf } from "../tasks/tasks.ts";
+import type { TasksOf } from "../../calls/task-object.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import { DurableObject } from "cloudflare:workers";
 import { report, type Fault } from "../../core/errors.ts";
@@ -42,7 +42,7 @@ interface SessionServer {
   readonly persons?: SessionLists;
   readonly keyScopes: ReadonlyMap<string, readonly string[] | undefined>;
   registry(): Promise<Registry>;
-  readonly tasks?: ReturnType<typeof tasksOf>;
+  readonly tasks?: TasksOf;
   countStored(caller: string | undefined, bytes?: number): Promise<void>;
   /** Digests of the lists of the bundle, or of a profile. */
   listDigests(profile?: string): ListDigests;

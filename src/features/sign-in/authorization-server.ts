@@ -8,6 +8,7 @@ import { Fault, httpStatus } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import { OPERATOR_SCOPE } from "../../core/model.ts";
 import type { Enterprise } from "../../settings/oauth-settings.ts";
+import type { SignIn, SignInContext } from "../../auth/authenticator.ts";
 import type { Attempts } from "../../auth/attempts.ts";
 import {
   demandNavigation,
@@ -31,7 +32,6 @@ import type { Fetch } from "../../auth/fetch-json.ts";
 import { audienceOf, unifyResource } from "../../auth/metadata.ts";
 import { arrivalOf, arrivedAs, isSafe } from "../../auth/origin.ts";
 import { isPassphrase } from "../../auth/passphrase.ts";
-import type { Known } from "../../auth/principal.ts";
 import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "../../auth/sign-in-limiter.ts";
@@ -41,14 +41,7 @@ import { fallbackPaths, METADATA_PATH, toEndpoint, withoutOpenId } from "./token
 const ORIGINS = 20;
 
 /** Configuration and bindings of the authorization server. */
-export interface AuthorizationServerOptions extends Site, RefreshesOptions {
-  /** The titles of profiles, by name: each is a resource of its own. */
-  profiles: ReadonlyMap<string, string>;
-  /**
-   * Tells whether a scope grants anything here, or at the endpoint of this profile: a configured one, or a pattern that fits a
-   * servlet or profile.
-   */
-  isScope(scope: string, profile?: string): boolean;
+export interface AuthorizationServerOptions extends Site, SignInContext, RefreshesOptions {
   /** The configured scopes, and what each grants; undefined where none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
@@ -93,9 +86,7 @@ function unified(request: Request): Request {
 }
 
 /** The built-in authorization server. */
-export interface AuthorizationServer {
-  /** The holder of a token that this server issued for itself or this profile; undefined if it is unknown, expired or revoked. */
-  verify(token: string, request: Request, profile?: string): Promise<Known | undefined>;
+export interface AuthorizationServer extends SignIn {
   /** The page where the owner approves a client: `/authorize`. */
   authorize(request: Request): Promise<Response>;
   /** `protocolPaths`: metadata, tokens, registration. */

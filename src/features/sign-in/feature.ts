@@ -11,23 +11,33 @@ import type { Feature } from "../../kernel.ts";
 import { siteOf } from "../../http/site.ts";
 import type { Settings } from "../../settings/env.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** The server's own sign-in, with `OAUTH_KV`, `ATTEMPTS` and `OWNER_PASSPHRASE`. */
+    GRANTS?: DurableObjectNamespace<Grant>;
+    /** The server's own sign-in, with `GRANTS`, `ATTEMPTS` and `OWNER_PASSPHRASE`. */
+    OAUTH_KV?: KVNamespace;
+  }
+}
+
 /** The server's own sign-in, for the owner with a passphrase. */
 export const signInFeature: Feature = {
   name: "sign-in",
   start(kernel) {
     const { settings, env, rateLimiter, introductions } = kernel;
+    let authorization: AuthorizationServer | undefined;
     return {
       objects: { Grant },
-      signIn: { authorization: (context) => ownServer(settings, env, context) },
+      signIn: { own: (context) => (authorization = ownServer(settings, env, context)) },
       routes(app) {
-        const { authorization } = kernel.authenticator;
         if (authorization === undefined) return;
+        const { authorize, protocol } = authorization;
         const methods = ["GET", "POST"];
         app.on(methods, "/authorize", ({ req: { raw } }) =>
-          rateLimiter.enterUnknown(raw).until(authorization.authorize(raw)),
+          rateLimiter.enterUnknown(raw).until(authorize(raw)),
         );
         app.on(methods, protocolPaths([...introductions.keys()]), ({ req: { raw } }) =>
-          rateLimiter.enterUnknown(raw).until(authorization.protocol(raw)),
+          rateLimiter.enterUnknown(raw).until(protocol(raw)),
         );
       },
     };

@@ -5,6 +5,13 @@ import { ServletState } from "./servlet-state.ts";
 import { stateOperations } from "./state-operations.ts";
 import { stateful } from "./servlet-states.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** Servlets that keep state. */
+    SERVLET_STATES?: DurableObjectNamespace<ServletState>;
+  }
+}
+
 /** State and files that servlets keep between calls. */
 export const stateFeature: Feature = {
   name: "state",

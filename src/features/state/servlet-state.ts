@@ -1,7 +1,7 @@
 import type { BundledServlets } from "../../servlets/bundle.ts";
 import type { Sealer } from "../../storage/vault.ts";
 import type { Deployment } from "../../servlets/deployment.ts";
-import type { StoredSize } from "../usage/counts.ts";
+import type { StoredSize } from "../../observe/counted.ts";
 import type { QuotaEnv } from "../../auth/quota.ts";
 import { isRecent } from "../../core/recent.ts";
 import type { RunContext } from "../../core/call-context.ts";

@@ -7,6 +7,20 @@ import type { Methods } from "../../mcp/method.ts";
 import { cancelTask, getTask, updateTask } from "./methods.ts";
 import { madeWith } from "../../object-class.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** Tasks, and calls that go on by a link. */
+    TASKS?: DurableObjectNamespace<Task>;
+  }
+}
+
+declare module "../../kernel.ts" {
+  interface Parts {
+    /** Which tasks may begin. */
+    starts?: Starts;
+  }
+}
+
 const taskMethods: Methods = {
   "tasks/get": { modern: getTask, namedBy: "taskId" },
   "tasks/update": { modern: updateTask, namedBy: "taskId" },

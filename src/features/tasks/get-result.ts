@@ -1,7 +1,7 @@
 /** The tool by which a client gets the result of a call that waits for a person. */
 import type { CallContext } from "../../core/call-context.ts";
 import type { HandedOver } from "../../calls/task-object.ts";
-import type { Tasks } from "./tasks.ts";
+import type { Tasks } from "../../calls/task-object.ts";
 import { limits } from "../../core/limits.ts";
 import { waitingFor } from "../../servlets/links.ts";
 import { isObject, type CallToolResult, type Principal } from "../../core/model.ts";

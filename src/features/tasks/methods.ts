@@ -7,7 +7,7 @@ import type { Method } from "../../mcp/method.ts";
 import { demandTasks } from "../../mcp/modern/tasks.ts";
 import { methodNotFound } from "../../mcp/wire/message.ts";
 import { stringParam } from "../../mcp/wire/params.ts";
-import type { Tasks } from "./tasks.ts";
+import type { Tasks } from "../../calls/task-object.ts";
 
 /** https://modelcontextprotocol.io/seps/2663-tasks-extension#task-polling */
 export const getTask = onTask(async (tasks, id) => found(await tasks.get(id), id));

@@ -1,5 +1,5 @@
 import type { CallerQuota, Notification, Principal } from "../../core/model.ts";
-import type { WaitStatus } from "../usage/counts.ts";
+import type { WaitStatus } from "../../observe/counted.ts";
 import type { Deployment } from "../../servlets/deployment.ts";
 import type { Registry } from "../../servlets/registry.ts";
 import type { Sealer } from "../../storage/vault.ts";

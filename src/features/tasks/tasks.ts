@@ -15,7 +15,9 @@ import type {
   TaskInspection,
   Start,
   TaskCall,
-  TaskCreator,
+  PageWait,
+  Tasks,
+  TasksOf,
   TaskViewer,
   Uploaded,
 } from "../../calls/task-object.ts";
@@ -62,7 +64,7 @@ function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): nu
 }
 
 /** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
-export class Tasks implements TaskCreator {
+export class StoredTasks implements Tasks {
   readonly #objects: DurableObjectNamespace<Task>;
   readonly #principal: TaskViewer;
   readonly #countStored: CallerQuota["countStored"];
@@ -87,17 +89,11 @@ export class Tasks implements TaskCreator {
     return { ...this.#principal, at: Date.now() };
   }
 
-  /** An id for `create`. Ids of the platform cannot be guessed, and no others are accepted. */
+  /** Ids of the platform cannot be guessed, and no others are accepted. */
   newId(): string {
     return this.#objects.newUniqueId().toString();
   }
 
-  /**
-   * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
-   * `too_many` if its caller has stored too much. A task whose id cannot be reported to the caller is cancelled,
-   * and the error says that its outcome is unknown; with `isRetried`, it is left to a request that creates it
-   * again.
-   */
   async create(
     call: TaskCall,
     start?: Start,
@@ -117,50 +113,40 @@ export class Tasks implements TaskCreator {
     }
   }
 
-  /** Undefined for an unknown id. */
   get(id: string): Promise<DetailedTask | undefined> {
     return this.#ask(id, async (task) => task.get(this.#viewer));
   }
 
-  /** Returns what is wrong with the answers, if anything; undefined for an unknown id. Ignores answers to closed asks. */
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined> {
     return this.#ask(id, async (task) => task.update(this.#viewer, answers));
   }
 
-  /** A call that was handed over to a person, after `wait` as `Task` has it; undefined for an unknown id. */
-  handedOver(
-    id: string,
-    wait?: Parameters<Task["handedOver"]>[1],
-  ): Promise<HandedOver | undefined> {
+  handedOver(id: string, wait?: PageWait): Promise<HandedOver | undefined> {
     return this.#ask(id, async (task) => task.handedOver(this.#viewer, wait));
   }
 
-  /** Gives it a person's answer; false where this is not asked (any more), undefined for an unknown id. */
   reply(id: string, key: string, result: Json) {
     return this.#ask(id, async (task) => task.reply(this.#viewer, key, result));
   }
 
-  /** Shows, replays or forks it; undefined for an unknown id. Throws as `looked`. */
+  /** Throws as `looked`. */
   async look(id: string, look: Look): Promise<TaskInspection | undefined> {
     const done = await this.#ask(id, async (task) => task.look(this.#viewer, look));
     return done && unsettled(done);
   }
 
-  /** False for an unknown id. */
   async cancel(id: string, isByPerson = false): Promise<boolean> {
     const cancel = async (task: DurableObjectStub<Task>) =>
       task.cancel(this.#viewer, { isByPerson });
     return (await this.#ask(id, cancel)) ?? false;
   }
 
-  /** Cancels and deletes it. */
   async forget(id: string): Promise<void> {
     await this.#ask(id, async (task) => task.cancel(this.#viewer, { isForgotten: true }));
   }
 
-  /** Subscribes a session to the task's progress. */
-  adopt(id: string, session: string): Promise<void | undefined> {
-    return this.#ask(id, async (task) => task.adopt(this.#viewer, session));
+  async adopt(id: string, session: string): Promise<void> {
+    await this.#ask(id, async (task) => task.adopt(this.#viewer, session));
   }
 
   async #ask<T>(
@@ -182,8 +168,6 @@ export interface TasksEnv {
   TASKS?: DurableObjectNamespace<Task>;
 }
 
-/** The tasks of a Worker with this binding, by principal and its quota; undefined without the binding. */
-export const tasksOf = ({ TASKS }: TasksEnv) =>
-  TASKS &&
-  ((principal: TaskViewer, countStored: CallerQuota["countStored"]) =>
-    new Tasks(TASKS, principal, countStored));
+/** The tasks of a Worker with this binding; undefined without it. */
+export const tasksOf = ({ TASKS }: TasksEnv): TasksOf | undefined =>
+  TASKS && ((principal, countStored) => new StoredTasks(TASKS, principal, countStored));

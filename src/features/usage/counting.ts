@@ -1,23 +1,13 @@
 import { waitUntil } from "cloudflare:workers";
 import { report } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import {
-  Counts,
-  type CountedRun,
-  type StoredSize,
-  type CountsBatch,
-  type WaitStatus,
-} from "./counts.ts";
-import type { CountedRefusals } from "./counts.ts";
+import { Counts, type CountsBatch } from "./counts.ts";
+import type { Counting } from "../../observe/counted.ts";
 
-/** Counts runs, stored bytes, waiting calls and refused requests. */
-interface Counting {
-  count(run: CountedRun): void;
+/** Counts in an isolate, and in a copy of the counters. */
+interface IsolateCounting extends Counting {
   /** Adds the batch of another isolate. */
   taken(taken: CountsBatch): void;
-  stored(stored: StoredSize): void;
-  waiting(waiting: WaitStatus): void;
-  refused(refused: readonly CountedRefusals[]): void;
 }
 
 /**
@@ -27,7 +17,7 @@ interface Counting {
 export function countingIn(
   usage: (() => { add(taken: CountsBatch): Promise<void> }) | undefined,
   hasMetrics = false,
-): Counting | undefined {
+): IsolateCounting | undefined {
   if (usage === undefined) return undefined;
   const counts = new Counts(limits.usageNames, hasMetrics);
   let dueAt = 0;

@@ -5,6 +5,20 @@ import { metricsFrom } from "./metrics.ts";
 import { actsIn, nearestUsage, usageOf } from "./usage.ts";
 import { Usage } from "./usage-object.ts";
 
+declare module "../../bindings.ts" {
+  interface Env {
+    /** The counters and errors that operators see. */
+    USAGE?: DurableObjectNamespace<Usage>;
+  }
+}
+
+declare module "../../kernel.ts" {
+  interface Parts {
+    /** The object with the counters. */
+    usage?: NonNullable<ReturnType<typeof usageOf>>;
+  }
+}
+
 /** Counters and errors that operators see, what operators did, and metrics. */
 export const usageFeature: Feature = {
   name: "usage",

@@ -9,7 +9,7 @@ import type { Sealer } from "../../storage/vault.ts";
 import { CallLog, type CallNames, type CallPage, type CallQuery } from "../../observe/call-log.ts";
 import { countingIn } from "./counting.ts";
 import { Metrics, metricsFrom } from "./metrics.ts";
-import type { CountedRefusals } from "./counts.ts";
+import type { CountedRefusals } from "../../observe/counted.ts";
 import {
   addSums,
   noSums,
@@ -18,8 +18,8 @@ import {
   type Dimension,
   type Sums,
   type CountsBatch,
-  type WaitStatus,
 } from "./counts.ts";
+import type { WaitStatus } from "../../observe/counted.ts";
 
 /** Objects of servlet state whose sizes are stored: the largest ones, 2 MB of rows. */
 const USAGE_OBJECTS = 10_000;

@@ -1,10 +1,9 @@
-import type { LoggingLevel } from "../../sdk/types.ts";
 import { Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
 import type { Json, Notification } from "../../core/model.ts";
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging#log-levels */
-export const LOGGING_LEVELS: readonly LoggingLevel[] = [
+export const LOGGING_LEVELS = [
   "debug",
   "info",
   "notice",
@@ -13,7 +12,8 @@ export const LOGGING_LEVELS: readonly LoggingLevel[] = [
   "critical",
   "alert",
   "emergency",
-];
+] as const;
+type LoggingLevel = (typeof LOGGING_LEVELS)[number];
 
 export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return (LOGGING_LEVELS as readonly unknown[]).includes(value);

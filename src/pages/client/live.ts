@@ -9,7 +9,7 @@ import {
   type CallFilter,
   type Group,
   type Row,
-} from "../statuses.ts";
+} from "../../calls/statuses.ts";
 import { answerHere } from "./answer-here.ts";
 import { followTabs } from "./tabs.ts";
 import { showTime } from "./times.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { Resumption } from "../../../src/features/carried/resumption.ts";
+import { StoredResumption } from "../../../src/features/carried/resumption.ts";
 
 /** What the requests that resume one call record of what they send. */
 
@@ -10,7 +10,7 @@ const HEAD = { version: 1, hash: "", input: "", seed: "", time: 0 };
 function attempts() {
   const states = env.STATES!.get(env.STATES!.newUniqueId());
   return () =>
-    new Resumption(
+    new StoredResumption(
       {
         name: async () => "state and answers",
         until: Date.now() + 60_000,

@@ -3,7 +3,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { countingIn } from "../../../src/features/usage/counting.ts";
-import { Counts, type CountedRun, type CountsBatch } from "../../../src/features/usage/counts.ts";
+import { Counts, type CountsBatch } from "../../../src/features/usage/counts.ts";
+import type { CountedRun } from "../../../src/observe/counted.ts";
 import { Metrics, metricsFrom } from "../../../src/features/usage/metrics.ts";
 import { eventually } from "../waiting.ts";
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/app.ts";
 import { Kernel } from "../../../src/kernel.ts";
 import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { EndedCall } from "../../../src/features/usage/counts.ts";
+import type { EndedCall } from "../../../src/observe/counted.ts";
 import { usageOf } from "../../../src/features/usage/usage.ts";
 import { Counts, noSums } from "../../../src/features/usage/counts.ts";
 import { bundle } from "../../bundle.gen.ts";

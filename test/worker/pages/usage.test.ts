@@ -15,9 +15,9 @@ import {
   noSums,
   OTHERS,
   timeOf,
-  type CountedRun,
   type CountsBatch,
 } from "../../../src/features/usage/counts.ts";
+import type { CountedRun } from "../../../src/observe/counted.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
 import { LOCAL, LOCALHOST, newCaller, operate } from "../operator/client.ts";

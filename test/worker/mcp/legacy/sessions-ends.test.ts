@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Tasks } from "../../../../src/features/tasks/tasks.ts";
+import { StoredTasks } from "../../../../src/features/tasks/tasks.ts";
 import { Registry } from "../../../../src/servlets/registry.ts";
 import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
 import { eventually } from "../../waiting.ts";
@@ -92,7 +92,7 @@ describe("while a session ends", () => {
     const client = await begin({ ticket: false });
     const events = await planned(client, ELICIT);
     while ((await events.next())?.message?.["method"] !== "elicitation/create");
-    const ending = held(Tasks.prototype, "cancel", () => true);
+    const ending = held(StoredTasks.prototype, "cancel", () => true);
     const end = client.end();
     await eventually(() => expect(ending.waiting).toBe(1));
     const call = client.call("plan", steps(ELICIT));
@@ -110,7 +110,7 @@ describe("while a session ends", () => {
     const events = await planned(client, ELICIT);
     while ((await events.next())?.message?.["method"] !== "elicitation/create");
     const looking = Promise.withResolvers<never>();
-    const looked = vi.spyOn(Tasks.prototype, "get").mockReturnValue(looking.promise);
+    const looked = vi.spyOn(StoredTasks.prototype, "get").mockReturnValue(looking.promise);
     await dead(objectOf(client));
     const end = client.end();
     await eventually(() => expect(looked).toBeCalledTimes(1));
@@ -130,7 +130,7 @@ test("a call that its client has cancelled is cancelled, and its question withdr
     const message = await events.message();
     if (message["method"] === "elicitation/create") asked = message["id"];
   }
-  vi.spyOn(Tasks.prototype, "cancel").mockRejectedValueOnce(new Error("not now"));
+  vi.spyOn(StoredTasks.prototype, "cancel").mockRejectedValueOnce(new Error("not now"));
   const cancelled = await client.notify("notifications/cancelled", { requestId: "cancelled" });
   expect(cancelled.status).toBe(202);
   const [withdrawn] = (await events.rest()).flatMap(({ message }) => message ?? []);
