@@ -11,12 +11,12 @@ import { execFileSync } from "node:child_process";
 import { access, cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { pack } from "../src/bundle/packs.ts";
-import { unpackPrepared } from "../src/bundle/prepared.ts";
-import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/bundle/python/engine.ts";
-import { interpreterPlugin } from "../src/bundle/typescript/engine.ts";
-import { prepare, resultOf } from "../src/bundle/wasm/prepare.ts";
-import { limits } from "../src/core/limits.ts";
+import { pack } from "../src/tools/bundle/packs.ts";
+import { unpackPrepared } from "../src/tools/bundle/prepared.ts";
+import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/languages/python/engine.ts";
+import { interpreterPlugin } from "../src/languages/typescript/engine.ts";
+import { prepare, resultOf } from "../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../src/server/kernel/core/limits.ts";
 import { linksIn } from "./links.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -55,7 +55,7 @@ const dist = join(main, "dist");
 
 compile(dist);
 await copyOthers();
-await cp(join(ROOT, "package/worker.d.ts"), join(dist, "worker.d.ts"));
+await cp(join(ROOT, "package/worker.d.ts"), join(dist, "server/worker.d.ts"));
 await fillTemplate();
 for (const file of [
   "LICENSE",
@@ -93,13 +93,13 @@ await writeManifest(main, {
   ],
   bin: { "edge-servlets": "bin/edge-servlets.js" },
   exports: {
-    ".": exported("worker"),
-    "./features/*": "./dist/features/*/feature.js",
-    "./servlet": exported("sdk/servlet"),
-    "./files": exported("sdk/files"),
-    "./api": exported("sdk/api"),
-    "./testing": exported("testing/index"),
-    "./view": exported("view/index"),
+    ".": exported("server/worker"),
+    "./features/*": "./dist/server/features/*/feature.js",
+    "./servlet": exported("kit/servlet"),
+    "./files": exported("kit/files"),
+    "./api": exported("kit/api"),
+    "./testing": exported("tools/testing/index"),
+    "./view": exported("kit/view/index"),
     "./package.json": "./package.json",
   },
   engines,
@@ -272,7 +272,7 @@ ${installs!.replace("edge-servlets-builds", "{{name}}-builds")}# [[durable_objec
 async function prepareEngine(): Promise<void> {
   const cache = join(OUT, "prepared");
   await copyEngine(cache);
-  const compiled: typeof import("../src/bundle/prepared.ts") = await import(
+  const compiled: typeof import("../src/tools/bundle/prepared.ts") = await import(
     join(dist, "bundle/prepared.js")
   );
   await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
@@ -288,7 +288,7 @@ async function copyEngine(cache: string): Promise<void> {
   const plugin = await interpreterPlugin(ours, progress);
   const { memoryBytes } = limits;
   const { path } = await prepare(plugin, { memoryBytes }, ours, progress);
-  const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(
+  const compiled: typeof import("../src/tools/bundle/wasm/prepare.ts") = await import(
     join(dist, "bundle/wasm/prepare.js")
   );
   const own = await compiled.resultOf(plugin, { memoryBytes }, cache);
@@ -301,11 +301,11 @@ async function copyEngine(cache: string): Promise<void> {
 /** Makes the package of `npm create edge-servlets FOLDER`, which has the command `init` alone. */
 async function makeCreate(): Promise<void> {
   for (const file of [
-    "dist/bundle/commands/init.js",
-    "dist/bundle/own.js",
-    "dist/bundle/refusal.js",
-    "dist/core/text.js",
-    "dist/core/version.js",
+    "dist/tools/commands/init.js",
+    "dist/tools/bundle/own.js",
+    "dist/tools/bundle/refusal.js",
+    "dist/server/kernel/core/text.js",
+    "dist/server/kernel/core/version.js",
     "template",
     "LICENSE",
   ]) {
@@ -350,7 +350,7 @@ async function makePython(): Promise<void> {
 /** The pack of Python, whose prepared interpreter gets the name that the compiled files of `edge-servlets` look for. */
 async function packOfPython(path: string): Promise<Uint8Array> {
   const plugin = await pythonPlugin(join(ROOT, ".bundle"));
-  const compiled: typeof import("../src/bundle/wasm/prepare.ts") = await import(
+  const compiled: typeof import("../src/tools/bundle/wasm/prepare.ts") = await import(
     join(dist, "bundle/wasm/prepare.js")
   );
   const { memoryBytes } = limits;

@@ -2,11 +2,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pack } from "../src/bundle/packs.ts";
-import { makePrepared, PREPARED } from "../src/bundle/prepared.ts";
-import { Refusals } from "../src/bundle/refusal.ts";
-import { scan } from "../src/bundle/scan.ts";
-import { compileQuickly } from "../src/bundle/work.ts";
+import { pack } from "../src/tools/bundle/packs.ts";
+import { makePrepared, PREPARED } from "../src/tools/bundle/prepared.ts";
+import { Refusals } from "../src/tools/bundle/refusal.ts";
+import { scan } from "../src/tools/bundle/scan.ts";
+import { compileQuickly } from "../src/tools/bundle/work.ts";
 
 /** Those of the project's servlets that are compiled to Wasm: their folder may have others, of its user. */
 const COMPILED = new Set(["factor", "hello", "journal", "web"]);

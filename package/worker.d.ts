@@ -1,4 +1,4 @@
-import type { BundledServlets } from "./servlets/bundle.ts";
+import type { BundledServlets } from "./kernel/servlets/bundle.ts";
 
 /**
  * The module that `npm run bundle` writes, with all servlets, and the features of the server that they need: {@link createWorker}

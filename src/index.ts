@@ -1,5 +1,5 @@
 import { bundle } from "./bundle.gen.ts";
-import { createWorker } from "./worker.ts";
+import { createWorker } from "./server/worker.ts";
 
 const { worker, objects } = createWorker(bundle);
 export const {

@@ -3,6 +3,6 @@
 import { demandNode } from "./demand-node.js";
 
 demandNode();
-const { init } = await import("../dist/bundle/commands/init.js");
-const { runCommand } = await import("../dist/bundle/refusal.js");
+const { init } = await import("../dist/tools/commands/init.js");
+const { runCommand } = await import("../dist/tools/bundle/refusal.js");
 await runCommand(async () => console.log(await init(process.argv.slice(2))));

@@ -8,7 +8,7 @@ import { demandNode } from "./demand-node.js";
 
 demandNode();
 
-const command = new URL("../dist/bundle/commands/cli.js", import.meta.url);
+const command = new URL("../dist/tools/commands/cli.js", import.meta.url);
 const OLDEST = 26;
 
 if (Number.parseInt(process.versions.node, 10) >= OLDEST) await import(command.href);
@@ -21,7 +21,7 @@ else {
   const child = spawn(node, [fileURLToPath(command), ...process.argv.slice(2)], {
     stdio: "inherit",
   });
-  const { endWithShellOfNpm } = await import("../dist/bundle/npm-shell.js");
+  const { endWithShellOfNpm } = await import("../dist/tools/bundle/npm-shell.js");
   endWithShellOfNpm();
   // A terminal sends its signal to both.
   process.on("SIGINT", () => {});

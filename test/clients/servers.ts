@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createTestHarness } from "wrangler";
-import { hashPassphrase } from "../../src/auth/passphrase.ts";
+import { hashPassphrase } from "../../src/server/kernel/auth/passphrase.ts";
 import { build, host, project } from "../node/host/hosting.ts";
 import { OBJECTS } from "../node/objects.ts";
 import { buildWorker, serve, stop } from "../node/workerd.ts";

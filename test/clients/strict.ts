@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { Json } from "../../src/core/model.ts";
+import type { Json } from "../../src/server/kernel/core/model.ts";
 
 /** Result types of the requests whose result is not named after the method. */
 const RESULTS: Record<string, string[]> = {

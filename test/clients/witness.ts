@@ -4,7 +4,7 @@
  */
 import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Json } from "../../src/core/model.ts";
+import type { Json } from "../../src/server/kernel/core/model.ts";
 import { Revision } from "./strict.ts";
 
 export interface Witness {

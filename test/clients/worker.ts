@@ -1,5 +1,5 @@
 /** The servlets that come with the project, and those that the conformance suite wants, for real clients. */
-import { createWorker } from "../../src/worker.ts";
+import { createWorker } from "../../src/server/worker.ts";
 import { bundle } from "./bundle.gen.ts";
 
 const { worker, objects } = createWorker(bundle);

@@ -1,6 +1,6 @@
 /** The server that the official conformance suite is run against: `npm run dev:conformance`. */
-import { configureLimits } from "../../src/core/limits.ts";
-import { createWorker } from "../../src/worker.ts";
+import { configureLimits } from "../../src/server/kernel/core/limits.ts";
+import { createWorker } from "../../src/server/worker.ts";
 import { bundle } from "./bundle.gen.ts";
 
 // Streams of calls are closed while these wait: clients are to come back.

@@ -1,7 +1,7 @@
 import { glob, readdir, readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { BINDINGS } from "../../src/settings/own-names.ts";
+import { BINDINGS } from "../../src/server/kernel/settings/own-names.ts";
 
 /** The list of bindings, and all that must agree with it. */
 
@@ -12,9 +12,10 @@ const configured = parse(toml) as {
 };
 // The kernel's, and those that features add.
 const sources = await Promise.all(
-  ["src/bindings.ts", ...(await Array.fromAsync(glob("src/features/*/feature.ts")))].map(
-    async (path) => /interface Env [^]*?\n *\}/.exec(await readFile(path, "utf8"))?.[0] ?? "",
-  ),
+  [
+    "src/server/kernel/bindings.ts",
+    ...(await Array.fromAsync(glob("src/server/features/*/feature.ts"))),
+  ].map(async (path) => /interface Env [^]*?\n *\}/.exec(await readFile(path, "utf8"))?.[0] ?? ""),
 );
 const source = sources.join("\n");
 const declared = [
@@ -50,12 +51,13 @@ test("each class has a migration, and is exported by the entry", async () => {
 });
 
 test("the README of what is stored has each table of the Durable Objects", async () => {
-  const readme = await readFile("src/storage/README.md", "utf8");
+  const readme = await readFile("src/server/kernel/storage/README.md", "utf8");
   const cells = readme.matchAll(/^\| (`.+?`) \|/gm).map(([, cell = ""]) => cell);
   const rows = new Set([...cells].flatMap((cell) => cell.match(/\w+(?=`)/g)));
   const files = (await readdir("src", { recursive: true })).filter(
     // The platform's stores are those of a machine of one's own; tables of files have a row together.
-    (name) => name.endsWith(".ts") && !/^(host\/platform|files)\//.test(name),
+    (name) =>
+      name.endsWith(".ts") && !/^(tools\/host\/platform|server\/kernel\/files)\//.test(name),
   );
   const texts = await Promise.all(files.map((name) => readFile(`src/${name}`, "utf8")));
   const tables = texts

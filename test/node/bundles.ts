@@ -4,15 +4,15 @@
  * bench.
  */
 import { dirname } from "node:path";
-import { bundleAll, catalogOf, type Member } from "../../src/bundle/bundle.ts";
-import { bundleSource } from "../../src/bundle/bundle-module.ts";
-import { writeIfNew } from "../../src/bundle/cache.ts";
-import { refuseNameClashes } from "../../src/bundle/clashes.ts";
-import { runNodeScript } from "../../src/bundle/commands/wrangler.ts";
-import { Refusals } from "../../src/bundle/refusal.ts";
-import { runnerScripts } from "../../src/bundle/runner-scripts.ts";
-import { scan } from "../../src/bundle/scan.ts";
-import { compileQuickly } from "../../src/bundle/work.ts";
+import { bundleAll, catalogOf, type Member } from "../../src/tools/bundle/bundle.ts";
+import { bundleSource } from "../../src/tools/bundle/bundle-module.ts";
+import { writeIfNew } from "../../src/tools/bundle/cache.ts";
+import { refuseNameClashes } from "../../src/tools/bundle/clashes.ts";
+import { runNodeScript } from "../../src/tools/commands/wrangler.ts";
+import { Refusals } from "../../src/tools/bundle/refusal.ts";
+import { runnerScripts } from "../../src/tools/bundle/runner-scripts.ts";
+import { scan } from "../../src/tools/bundle/scan.ts";
+import { compileQuickly } from "../../src/tools/bundle/work.ts";
 
 /** The project's own servlets; what else is in their folder is its user's, and no test's. */
 const PLUGINS = [
@@ -45,7 +45,7 @@ const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
 const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });
 // Beside the bundle of the plugins, which prepares the interpreter of servlets in TypeScript, those that need no interpreter.
 const [code, others] = await Promise.all([
-  runNodeScript(["src/bundle/commands/bundle.ts"]),
+  runNodeScript(["src/tools/commands/bundle.ts"]),
   bundled(found.filter((one) => !isScript(one))),
 ]);
 if (code !== 0) process.exit(code);

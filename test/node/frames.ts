@@ -17,8 +17,8 @@ export type Frames = string[];
 
 /** Where frames are taken: a guest is entered; a run is interrupted, since its client is to answer. */
 const PLACES = {
-  guest: { file: "src/wasm/link.ts", line: "const call = exports[name] as" },
-  ask: { file: "src/asks/askers.ts", line: "return Promise.reject(new Wait(" },
+  guest: { file: "src/server/kernel/wasm/link.ts", line: "const call = exports[name] as" },
+  ask: { file: "src/server/kernel/asks/askers.ts", line: "return Promise.reject(new Wait(" },
 };
 type Place = keyof typeof PLACES;
 

@@ -4,8 +4,8 @@ import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
-import { bundleSource } from "../../src/bundle/bundle-module.ts";
-import { makeBundle } from "../../src/bundle/bundle.ts";
+import { bundleSource } from "../../src/tools/bundle/bundle-module.ts";
+import { makeBundle } from "../../src/tools/bundle/bundle.ts";
 import { OBJECTS } from "./objects.ts";
 import { buildWorker } from "./workerd.ts";
 
@@ -77,7 +77,7 @@ async function prepare(cases: string): Promise<void> {
   const source = (path: string) => JSON.stringify(relative(SCRATCH, path));
   await writeFile(
     join(SCRATCH, "index.ts"),
-    `import { createWorker } from ${source("src/worker.ts")};
+    `import { createWorker } from ${source("src/server/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
 const { worker, objects } = createWorker(bundle);
 export const { ${Object.values(OBJECTS).join(", ")} } = objects;

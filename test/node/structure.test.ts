@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { VERSION } from "../../src/core/version.ts";
+import { VERSION } from "../../src/server/kernel/core/version.ts";
 import {
   importsFromAbove,
   importsOf,
@@ -12,16 +12,21 @@ import {
   sourceFiles,
 } from "./structure.ts";
 
+const LANGUAGES = ["languages/typescript", "languages/python", "languages/openapi"];
+
 /** Text that only these rooms may contain: Node's own modules, alarms, the names of dialects, those of eras. */
 const BELONGS = [
   { what: /\.setAlarm\(/, rooms: ["storage"] },
-  { what: /from "node:/, rooms: ["bundle", "host", "testing"] },
-  { what: /hyper-v|mcp-run/, rooms: ["servlets", "bundle"] },
+  {
+    what: /from "node:/,
+    rooms: ["tools/bundle", "tools/commands", "tools/host", "tools/testing", ...LANGUAGES],
+  },
+  { what: /hyper-v|mcp-run/, rooms: ["servlets", "tools/bundle", "tools/commands"] },
   // `streamResponse` has event streams counted until they are read.
   { what: /"content-type": "text\/event-stream"/, rooms: ["http"] },
   {
     what: /"(modern|legacy|20\d\d-\d\d-\d\d)"/,
-    rooms: ["mcp", "features/sessions", "features/tasks", "bundle", "view"],
+    rooms: ["mcp", "features/sessions", "features/tasks", "tools/bundle", "tools/commands", "kit"],
   },
 ];
 
@@ -55,15 +60,15 @@ test("rooms form a tree", () => {
   expect(importsFromAbove(files)).toEqual([]);
 });
 
-test("a feature runs only what is of the kernel, of the pages, and of features that it needs", () => {
+test("a feature runs only what is of the kernel and of features that it needs", () => {
   const needs = new Map(
     files.flatMap(({ path, text }) => {
-      const [, name] = /^src\/features\/([^/]+)\/feature\.ts$/.exec(path) ?? [];
+      const [, name] = /^src\/server\/features\/([^/]+)\/feature\.ts$/.exec(path) ?? [];
       const [, listed = ""] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
       return name === undefined ? [] : [[name, listed.match(/\w+(?=Feature)/g) ?? []] as const];
     }),
   );
-  const featureOf = (path: string) => /^src\/features\/([^/]+)\//.exec(path)?.[1];
+  const featureOf = (path: string) => /^src\/server\/features\/([^/]+)\//.exec(path)?.[1];
   const foreign = files.flatMap((file) => {
     const own = featureOf(file.path);
     if (own === undefined) return [];

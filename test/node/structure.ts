@@ -21,9 +21,10 @@ export async function sourceFiles(
   return files;
 }
 
-/** The first folder of a file in `src`, or its own name; of a feature its own folder. */
+/** The room of a file: a folder of the kernel, a feature, a folder of another building; or its own name. */
 export const roomOf = (path: string): string =>
-  /^src\/(features\/[^/]+|[^/]+)/.exec(path)?.[1] ?? path;
+  /^src\/(?:server\/)?(?:kernel\/)?((?:features|tools|languages)\/[^/]+|[^/]+)/.exec(path)?.[1] ??
+  path;
 
 /** The files of ours that a file imports; with `isTyped` false, only those that it runs. */
 export const importsOf = ({ path, text }: SourceFile, isTyped = true): string[] =>
@@ -49,7 +50,12 @@ export const ROOMS = [
   "asks",
   "calls",
   "mcp",
+  "bindings.ts",
   "object-class.ts",
+  "kernel.ts",
+  "objects.ts",
+  "mcp-handler.ts",
+  "app.ts",
   "features/usage",
   "features/state",
   "features/tasks",
@@ -62,21 +68,19 @@ export const ROOMS = [
   "features/operator",
   "features/search",
   "features/otc",
-  "pages",
-  "bindings.ts",
-  "kernel.ts",
-  "objects.ts",
-  "mcp-handler.ts",
   "features/people",
   "features/console",
-  "app.ts",
   "worker.ts",
   "index.ts",
-  "sdk",
-  "view",
-  "bundle",
-  "host",
-  "testing",
+  "kit",
+  "console",
+  "tools/bundle",
+  "languages/typescript",
+  "languages/python",
+  "languages/openapi",
+  "tools/commands",
+  "tools/host",
+  "tools/testing",
 ];
 
 /** Imports of something that runs from a higher room, as `file imports file`. */

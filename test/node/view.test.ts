@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { ConnectedView } from "../../src/view/index.ts";
+import type { ConnectedView } from "../../src/kit/view/index.ts";
 
 /** The library of views with a client that sends messages in odd orders; real browsers are in `views-browser.long.test.ts`. */
 
@@ -25,7 +25,7 @@ afterEach(() => void vi.unstubAllGlobals());
 
 /** A view that has connected; the client's messages before that come first. */
 async function connected(...before: Json[]): Promise<ConnectedView> {
-  const { connect } = await import("../../src/view/index.ts");
+  const { connect } = await import("../../src/kit/view/index.ts");
   const connecting = connect({ resize: false });
   for (const message of before) receive(message);
   receive({ id: sent[0]!["id"], result: { hostContext: { theme: "dark" } } });

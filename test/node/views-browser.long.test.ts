@@ -3,8 +3,8 @@ import { build } from "esbuild";
 import type { Browser, Frame, Page } from "playwright-core";
 import axe from "axe-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { CallToolResult, Json } from "../../src/core/model.ts";
-import { loadServlet, type ServletUnderTest } from "../../src/testing/index.ts";
+import type { CallToolResult, Json } from "../../src/server/kernel/core/model.ts";
+import { loadServlet, type ServletUnderTest } from "../../src/tools/testing/index.ts";
 import { startChromium } from "./http/chromium.ts";
 
 /**

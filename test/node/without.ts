@@ -3,7 +3,7 @@
  * fails needs it, if only to make its calls.
  */
 import { spawnSync } from "node:child_process";
-import { FEATURES, featureExport, NEEDS } from "../../src/bundle/features.ts";
+import { FEATURES, featureExport, NEEDS } from "../../src/tools/bundle/features.ts";
 
 /** The features that cannot be there without this one, with it. */
 export const goneWith = (name: string): string[] => [

@@ -3,18 +3,18 @@ import { randomInt } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join, resolve as absolute } from "node:path";
-import { buildPlatform, buildWorker } from "../../src/host/build.ts";
-import { exporterOf } from "../../src/host/exporter.ts";
-import { modulesIn } from "../../src/host/modules.ts";
-import { storeService, storesOf } from "../../src/host/stores.ts";
+import { buildPlatform, buildWorker } from "../../src/tools/host/build.ts";
+import { exporterOf } from "../../src/tools/host/exporter.ts";
+import { modulesIn } from "../../src/tools/host/modules.ts";
+import { storeService, storesOf } from "../../src/tools/host/stores.ts";
 import {
   configText,
   folderService,
   fromEnvironment,
   workerService,
-} from "../../src/host/workerd-config.ts";
-import { startWorkerd } from "../../src/host/workerd.ts";
-import { RUNS } from "../../src/settings/own-names.ts";
+} from "../../src/tools/host/workerd-config.ts";
+import { startWorkerd } from "../../src/tools/host/workerd.ts";
+import { RUNS } from "../../src/server/kernel/settings/own-names.ts";
 import { OBJECTS } from "./objects.ts";
 
 export { buildWorker };

@@ -1,11 +1,11 @@
 import { features } from "../all-features.ts";
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../src/app.ts";
-import { Kernel } from "../../src/kernel.ts";
+import { createApp } from "../../src/server/kernel/app.ts";
+import { Kernel } from "../../src/server/kernel/kernel.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
-import { VERSION } from "../../src/core/version.ts";
+import { VERSION } from "../../src/server/kernel/core/version.ts";
 
 const get = (path: string, headers = {}, server = app) =>
   Promise.resolve(server.fetch(new Request(new URL(path, URL_OF_MCP), { headers })));

@@ -1,4 +1,4 @@
-import type { Env as Bindings } from "../../src/bindings.ts";
+import type { Env as Bindings } from "../../src/server/kernel/bindings.ts";
 
 /** The bindings of wrangler.toml, and those that vitest.config.ts adds for tests. */
 declare global {

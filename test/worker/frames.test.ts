@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Guest } from "../../src/wasm/guest.ts";
+import { Guest } from "../../src/server/kernel/wasm/guest.ts";
 import { modern, post } from "./server.ts";
 
 /** The functions of ours that wait while a guest begins, innermost first. */
@@ -27,7 +27,7 @@ test("few functions wait for a plain call, and none of them twice", async () => 
   // The second call has an instance at once.
   await call();
   const frames = await framesOf(call);
-  expect(frames.at(0)).toContain("/src/wasm/call.ts");
+  expect(frames.at(0)).toContain("/kernel/wasm/call.ts");
   expect(frames.at(-1)).toContain("/src/mcp/wire/reply.ts");
   expect(frames.length).toBeLessThanOrEqual(9);
   expect(new Set(frames.map((frame) => frame.replace(/:\d+:\d+\)?$/, ""))).size).toBe(

@@ -1,8 +1,8 @@
 /** All servlets and all guests of the tests, served over real HTTP. */
 import { DurableObject, env } from "cloudflare:workers";
-import type { Attempts as PlainAttempts } from "../../src/auth/attempts.ts";
-import { createWorker } from "../../src/worker.ts";
-import { configureLimits } from "../../src/core/limits.ts";
+import type { Attempts as PlainAttempts } from "../../src/server/kernel/auth/attempts.ts";
+import { createWorker } from "../../src/server/worker.ts";
+import { configureLimits } from "../../src/server/kernel/core/limits.ts";
 import { bundle as all } from "../bundle.gen.ts";
 import { PROFILES } from "./test-profiles.ts";
 

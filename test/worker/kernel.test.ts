@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createApp } from "../../src/app.ts";
+import { createApp } from "../../src/server/kernel/app.ts";
 import { features } from "../all-features.ts";
-import { Kernel, type Feature } from "../../src/kernel.ts";
-import { durableObjects } from "../../src/objects.ts";
+import { Kernel, type Feature } from "../../src/server/kernel/kernel.ts";
+import { durableObjects } from "../../src/server/kernel/objects.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, ask, post, settings } from "./server.ts";
 

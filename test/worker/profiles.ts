@@ -1,8 +1,8 @@
 /** The profiles that the tests' Worker and its objects have, and servers with them. */
 import { env } from "cloudflare:workers";
-import { createApp } from "../../src/app.ts";
-import { Kernel } from "../../src/kernel.ts";
-import type { Profiles } from "../../src/servlets/profiles.ts";
+import { createApp } from "../../src/server/kernel/app.ts";
+import { Kernel } from "../../src/server/kernel/kernel.ts";
+import type { Profiles } from "../../src/server/kernel/servlets/profiles.ts";
 import { bundle } from "../bundle.gen.ts";
 import { post } from "./server.ts";
 import { PROFILES } from "./test-profiles.ts";

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { expect, test } from "vitest";
-import { createApp } from "../../src/app.ts";
-import { Kernel } from "../../src/kernel.ts";
-import { hashPassphrase } from "../../src/auth/passphrase.ts";
+import { createApp } from "../../src/server/kernel/app.ts";
+import { Kernel } from "../../src/server/kernel/kernel.ts";
+import { hashPassphrase } from "../../src/server/kernel/auth/passphrase.ts";
 import { bundle } from "../bundle.gen.ts";
 import { PROFILES } from "./test-profiles.ts";
 

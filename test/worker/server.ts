@@ -1,5 +1,5 @@
-import { createApp } from "../../src/app.ts";
-import { Kernel } from "../../src/kernel.ts";
+import { createApp } from "../../src/server/kernel/app.ts";
+import { Kernel } from "../../src/server/kernel/kernel.ts";
 import { bundle } from "../bundle.gen.ts";
 import { settings } from "./settings.ts";
 

@@ -2,10 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, vi } from "vitest";
-import { configureLimits, limits } from "../../src/core/limits.ts";
-import { listDigests } from "../../src/mcp/legacy/list-digests.ts";
+import { configureLimits, limits } from "../../src/server/kernel/core/limits.ts";
+import { listDigests } from "../../src/server/kernel/mcp/legacy/list-digests.ts";
 import { bundle } from "../bundle.gen.ts";
-import { Reservation } from "../../src/wasm/budget.ts";
+import { Reservation } from "../../src/server/kernel/wasm/budget.ts";
 import { counters } from "./index.ts";
 
 /**

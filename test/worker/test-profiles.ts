@@ -1,4 +1,4 @@
-import type { Profiles } from "../../src/servlets/profiles.ts";
+import type { Profiles } from "../../src/server/kernel/servlets/profiles.ts";
 
 export const PROFILES: Profiles = {
   support: {

@@ -1,11 +1,11 @@
 /** Makes what a bundle with servlets in Python begins with: the library as bytecode, and Python in memory with the kit. */
 import { cp, glob, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { memoryOf } from "../../../src/wasm/image.ts";
-import { encodePatch } from "../../../src/wasm/patch.ts";
-import { INTERPRETER_EXPORTS } from "../../../src/bundle/wasm/prepare.ts";
-import type { Compiled, Import } from "../../../src/bundle/python/engine.ts";
-import { packed, unpacked } from "../../../src/bundle/python/packing.ts";
+import { memoryOf } from "../../../src/server/kernel/wasm/image.ts";
+import { encodePatch } from "../../../src/server/kernel/wasm/patch.ts";
+import { INTERPRETER_EXPORTS } from "../../../src/tools/bundle/wasm/prepare.ts";
+import type { Compiled, ModuleImport } from "../../../src/languages/python/engine.ts";
+import { packed, unpacked } from "../../../src/languages/python/packing.ts";
 import { boot } from "./boot.ts";
 
 const HERE = resolve(import.meta.dirname, "..");
@@ -97,7 +97,9 @@ export async function base(
       all.map(({ text }) => new TextEncoder().encode(text)),
     ),
   );
-  const { head, parts } = unpacked<{ modules: { imports: Import[]; error?: string }[] }>(compiled);
+  const { head, parts } = unpacked<{ modules: { imports: ModuleImport[]; error?: string }[] }>(
+    compiled,
+  );
   const codes = join(work, "codes");
   for (const [nth, { path }] of modules.entries()) {
     const { error } = head.modules[nth]!;

@@ -1,7 +1,7 @@
 /** Starts Python from files, as nothing but the making of its base does: whoever bundles a servlet begins with that. */
 import { WASI } from "node:wasi";
-import { bundlingGuest, userFunctions } from "../../../src/bundle/wasm/snapshot.ts";
-import { hostFunctions, type Instance } from "../../../src/wasm/link.ts";
+import { bundlingGuest, userFunctions } from "../../../src/tools/bundle/wasm/snapshot.ts";
+import { hostFunctions, type Instance } from "../../../src/server/kernel/wasm/link.ts";
 
 export interface Started {
   instance: Instance;

@@ -9,12 +9,17 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { unzipSync } from "fflate";
-import { cachedBuild, contentHash, readIfThere, writeWhole } from "../../../src/bundle/cache.ts";
-import { PACK, PARTS } from "../../../src/bundle/python/engine.ts";
-import { pack } from "../../../src/bundle/packs.ts";
-import { requestSource } from "../../../src/bundle/sources/http.ts";
-import { prepare, resultOf } from "../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../src/core/limits.ts";
+import {
+  cachedBuild,
+  contentHash,
+  readIfThere,
+  writeWhole,
+} from "../../../src/tools/bundle/cache.ts";
+import { PACK, PACK_PARTS } from "../../../src/languages/python/engine.ts";
+import { pack } from "../../../src/tools/bundle/packs.ts";
+import { requestSource } from "../../../src/tools/bundle/sources/http.ts";
+import { prepare, resultOf } from "../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { base } from "./base.ts";
 import { link } from "./link.ts";
 import { stamp } from "./sources.ts";
@@ -86,9 +91,9 @@ try {
     await writeWhole(join(library, name), bytes);
   const made = await base(await WebAssembly.compile(prepared.wasm), library, work);
   const files: [string, Uint8Array][] = [
-    [PARTS.plugin, plugin],
-    [PARTS.base, made.patch],
-    [PARTS.library, made.library],
+    [PACK_PARTS.plugin, plugin],
+    [PACK_PARTS.base, made.patch],
+    [PACK_PARTS.library, made.library],
   ];
   const out = join(work, "pack");
   for (const [ending, bytes] of files)

@@ -11,9 +11,9 @@ import {
   rewrite,
   SECTION,
   type Export,
-} from "../../../src/bundle/wasm/binary.ts";
-import { Reader, sections } from "../../../src/bundle/wasm/bytes.ts";
-import { FEATURES, inFolder, optimise, tool } from "../../../src/bundle/wasm/binaryen.ts";
+} from "../../../src/tools/bundle/wasm/binary.ts";
+import { Reader, sections } from "../../../src/tools/bundle/wasm/bytes.ts";
+import { FEATURES, inFolder, optimise, tool } from "../../../src/tools/bundle/wasm/binaryen.ts";
 
 const SHIM = "shim.c";
 const STACK_BYTES = 1024 * 1024;

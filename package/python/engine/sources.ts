@@ -1,7 +1,7 @@
 /** What `python.bin` is made of, to tell whether it is stale. */
 import { glob, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { contentHash } from "../../../src/bundle/cache.ts";
+import { contentHash } from "../../../src/tools/bundle/cache.ts";
 
 const HERE = resolve(import.meta.dirname, "..");
 const SOURCES = [

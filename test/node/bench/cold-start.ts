@@ -9,7 +9,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { buildWorker, serve, stop } from "../workerd.ts";
-import { FEATURES, featureExport } from "../../../src/bundle/features.ts";
+import { FEATURES, featureExport } from "../../../src/tools/bundle/features.ts";
 import { buildCheckout } from "./against.ts";
 import { fleetOf } from "./fleet.ts";
 import { modern } from "./kinds.ts";
@@ -91,7 +91,7 @@ async function projectWorker(
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const bundle = join(folder, "bundle.gen.ts");
-  const args = ["src/bundle/commands/bundle.ts", "--quiet", "--out", bundle];
+  const args = ["src/tools/commands/bundle.ts", "--quiet", "--out", bundle];
   await promisify(execFile)(process.execPath, [...args, "package/template/plugins"]);
   const text = await readFile(bundle, "utf8");
   const left = FEATURES.filter((one) => !features.includes(one)).map(featureExport);
@@ -108,7 +108,7 @@ async function projectWorker(
   const entry = join(folder, "entry.ts");
   await writeFile(
     entry,
-    `import { createWorker } from ${JSON.stringify(relative(folder, "src/worker.ts"))};
+    `import { createWorker } from ${JSON.stringify(relative(folder, "src/server/worker.ts"))};
 import { bundle } from "./bundle.gen.ts";
 const { worker, objects } = createWorker(bundle);
 export const { ${Object.values(objects).join(", ")} } = objects;

@@ -5,7 +5,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { OBJECTS } from "../objects.ts";
 import { cpuMs, serve, stop, type Served } from "../workerd.ts";
 import { Client } from "./context/client.ts";

@@ -3,7 +3,7 @@
  * one, beside those of a plain Worker: the difference to a call that fetches nothing.
  */
 import { join } from "node:path";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { buildWorker, serve } from "../workerd.ts";
 import { modern } from "./kinds.ts";
 import { buildBundle } from "./plugins.ts";

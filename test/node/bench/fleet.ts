@@ -4,7 +4,7 @@
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { cpuMs, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { modern } from "./kinds.ts";
 import { drive } from "./load.ts";

@@ -1,15 +1,15 @@
 /** The file functions that `npm run bench -- fuel` measures, each with files in the worst state that is known for it. */
-import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
-import { FileStore } from "../../../src/files/file-store.ts";
-import type { Files } from "../../../src/files/files.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { RIGHTS_ALL } from "../../../src/files/rights.ts";
-import { sealingWith } from "../../../src/files/sealing.ts";
-import { rootOfStore } from "../../../src/files/tree.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { Database } from "../../../src/bundle/database.ts";
-import { descriptorFunctions } from "../../../src/wasm/wasi-descriptors.ts";
-import { pathFunctions } from "../../../src/wasm/wasi-paths.ts";
+import { importTypes } from "../../../src/tools/bundle/wasm/import-types.ts";
+import { FileStore } from "../../../src/server/kernel/files/file-store.ts";
+import type { Files } from "../../../src/server/kernel/files/files.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { RIGHTS_ALL } from "../../../src/server/kernel/files/rights.ts";
+import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
+import { rootOfStore } from "../../../src/server/kernel/files/tree.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { Database } from "../../../src/tools/bundle/database.ts";
+import { descriptorFunctions } from "../../../src/server/kernel/wasm/wasi-descriptors.ts";
+import { pathFunctions } from "../../../src/server/kernel/wasm/wasi-paths.ts";
 import { one, type Row } from "./fuel-rows.ts";
 
 const BLOCK = 16_384;

@@ -1,6 +1,6 @@
 /** The host functions that `npm run bench -- fuel` measures: all that reach nobody. */
-import { offeredFunctions } from "../../../src/bundle/wasm/check.ts";
-import { importTypes } from "../../../src/bundle/wasm/import-types.ts";
+import { offeredFunctions } from "../../../src/tools/bundle/wasm/check.ts";
+import { importTypes } from "../../../src/tools/bundle/wasm/import-types.ts";
 import { one, type Row } from "./fuel-rows.ts";
 
 /** Where a plugin imports what a prepared servlet imports from here. */

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- fuel`: what a guest can make the host compute for a unit of fuel, by each kind of
  * instruction and each host function. A unit is worth a nanosecond, so each figure is how many times its
- * price a row takes; above `FAIR` it is marked. Prices are in src/bundle/wasm/fuel.ts and src/core/limits.ts.
+ * price a row takes; above `FAIR` it is marked. Prices are in src/tools/bundle/wasm/fuel.ts and src/server/kernel/core/limits.ts.
  *
  * Each row is a loop in a prepared servlet that runs until its fuel is used up: once compiled by V8's
  * baseline compiler, in which a loop stays that it was entered in, and once by the optimising one.
@@ -9,17 +9,17 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { assemble, inFolder } from "../../../src/bundle/wasm/binaryen.ts";
-import { prepare } from "../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { dialects } from "../../../src/servlets/dialects.ts";
-import type { Answers, Asks } from "../../../src/core/asks.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { instantiate, runExport } from "../../../src/wasm/link.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
-import type { Files } from "../../../src/files/files.ts";
+import { assemble, inFolder } from "../../../src/tools/bundle/wasm/binaryen.ts";
+import { prepare } from "../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
+import type { Answers, Asks } from "../../../src/server/kernel/core/asks.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { instantiate, runExport } from "../../../src/server/kernel/wasm/link.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
+import type { Files } from "../../../src/server/kernel/files/files.ts";
 import { fileDeclarations, fileRows, filesOf } from "./fuel-files.ts";
 import { hostDeclarations, hostRows, hostSetup } from "./fuel-host.ts";
 import {

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { buildWorker, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { median } from "./turns.ts";
 

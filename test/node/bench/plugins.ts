@@ -6,10 +6,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { makeBundle, type Member } from "../../../src/bundle/bundle.ts";
-import { bundleSource } from "../../../src/bundle/bundle-module.ts";
-import { Refusal } from "../../../src/bundle/refusal.ts";
-import type { Profiles } from "../../../src/servlets/profiles.ts";
+import { makeBundle, type Member } from "../../../src/tools/bundle/bundle.ts";
+import { bundleSource } from "../../../src/tools/bundle/bundle-module.ts";
+import { Refusal } from "../../../src/tools/bundle/refusal.ts";
+import type { Profiles } from "../../../src/server/kernel/servlets/profiles.ts";
 import { OBJECTS } from "../objects.ts";
 import { buildWorker } from "../workerd.ts";
 import { modern, type Wanted } from "./kinds.ts";
@@ -155,7 +155,7 @@ export * from ${source(before)};
   const main = join(scratch, "index.ts");
   await writeFile(
     main,
-    `import { createWorker } from ${source("src/worker.ts")};
+    `import { createWorker } from ${source("src/server/worker.ts")};
 import { bundle } from "./bundle.gen.ts";
 ${around}const { worker, objects } = createWorker(bundle);
 export const { ${Object.values(OBJECTS).join(", ")} } = objects;

@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { cpuMs, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { modern } from "./kinds.ts";
 import { heapOf } from "./large-argument.ts";

@@ -1,19 +1,19 @@
 /**
- * `npm run bench -- tracking`: what marking its writes (src/bundle/wasm/tracking.ts) costs a guest that
+ * `npm run bench -- tracking`: what marking its writes (src/tools/bundle/wasm/tracking.ts) costs a guest that
  * computes. Each row is one call of the same plugin, prepared with marks and without, in Node: CPU time of
  * the thread, in turn, and the median of the rounds' ratios. Rows of large plugins need `PLUGIN_CASES`.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { build, sourceIn } from "../../../src/bundle/source.ts";
-import { bundleScript, kitScript } from "../../../src/bundle/typescript/script.ts";
-import { prepare, type Prepared } from "../../../src/bundle/wasm/prepare.ts";
-import { snapshot } from "../../../src/bundle/wasm/snapshot.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { dialectOf, dialects } from "../../../src/servlets/dialects.ts";
-import { callExport, type Program } from "../../../src/wasm/call.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
+import { bundleScript, kitScript } from "../../../src/languages/typescript/script.ts";
+import { prepare, type Prepared } from "../../../src/tools/bundle/wasm/prepare.ts";
+import { snapshot } from "../../../src/tools/bundle/wasm/snapshot.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { dialectOf, dialects } from "../../../src/server/kernel/servlets/dialects.ts";
+import { callExport, type Program } from "../../../src/server/kernel/wasm/call.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { NOT_GIVEN, pluginFolder } from "./plugins.ts";
 
 const TARGET = 1.1;

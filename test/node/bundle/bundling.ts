@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 
 /** A new folder for each test, and the bundle step for files in it. */
 export function bundling() {

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { cachedBuild } from "../../../src/bundle/cache.ts";
-import { build, sourceIn } from "../../../src/bundle/source.ts";
+import { cachedBuild } from "../../../src/tools/bundle/cache.ts";
+import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
 
 /** Results of builds, which are kept for as long as their inputs stay the same. */
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, expect, test } from "vitest";
-import { consoleScripts } from "../../../src/bundle/console-scripts.ts";
-import { style } from "../../../src/http/style.ts";
+import { consoleScripts } from "../../../src/tools/bundle/console-scripts.ts";
+import { style } from "../../../src/server/kernel/http/style.ts";
 
 /** What a browser loads of the console, and when. */
 

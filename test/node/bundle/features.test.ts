@@ -8,13 +8,13 @@ import {
   NEEDS,
   neededBindings,
   type Project,
-} from "../../../src/bundle/features.ts";
-import { bundleSource } from "../../../src/bundle/bundle-module.ts";
+} from "../../../src/tools/bundle/features.ts";
+import { bundleSource } from "../../../src/tools/bundle/bundle-module.ts";
 import {
   abandonedClasses,
   boundIn,
   lackingLines,
-} from "../../../src/bundle/commands/wrangler-config.ts";
+} from "../../../src/tools/commands/wrangler-config.ts";
 
 const servlet = (name: string, manifest: Project["servlets"][number]["manifest"] = {}) => ({
   name,
@@ -32,8 +32,8 @@ const featuresWith = (bindings: readonly string[], project: Partial<Project> = {
   }).keys(),
 ];
 
-test("every folder of src/features is a feature that a bundle can have", async () => {
-  const names = await Array.fromAsync(glob("src/features/*/feature.ts"), (path) =>
+test("every folder of src/server/features is a feature that a bundle can have", async () => {
+  const names = await Array.fromAsync(glob("src/server/features/*/feature.ts"), (path) =>
     basename(dirname(path)),
   );
   expect(names.toSorted()).toEqual([...FEATURES].toSorted());
@@ -42,7 +42,7 @@ test("every folder of src/features is a feature that a bundle can have", async (
 test("the features that others need are those of their records", async () => {
   const needs: Record<string, string[]> = {};
   for (const name of FEATURES) {
-    const text = await readFile(`src/features/${name}/feature.ts`, "utf8");
+    const text = await readFile(`src/server/features/${name}/feature.ts`, "utf8");
     const [, listed] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
     if (listed) needs[name] = listed.split(", ").map((one) => one.replace("Feature", ""));
   }
@@ -71,8 +71,10 @@ test.each<[string, string[], Partial<Project>, string[]]>([
 });
 
 test("the module imports the features that it names", () => {
-  const source = bundleSource([], "src/bundle.gen.ts", undefined, { features: ["sign-in", "otc"] });
-  expect(source).toContain('import { signInFeature } from "./features/sign-in/feature.ts";');
+  const source = bundleSource([], "src/bundle.gen.ts", undefined, {
+    features: ["sign-in", "otc"],
+  });
+  expect(source).toContain('import { signInFeature } from "./server/features/sign-in/feature.ts";');
   expect(source).toContain("features: [signInFeature, otcFeature] }");
   expect(source).not.toContain("consoleFeature");
   const all = bundleSource([], "src/bundle.gen.ts");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { inspectLists } from "../../../src/bundle/inspect.ts";
-import type { Json } from "../../../src/core/model.ts";
+import { inspectLists } from "../../../src/tools/bundle/inspect.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 /** What becomes of a process that npm runs as a script, when npm is told to end. */
 
-const MODULE = resolve("src/bundle/npm-shell.ts");
+const MODULE = resolve("src/tools/bundle/npm-shell.ts");
 
 /** Runs a script by `npm start`, as a process that says its id and then what it is told. */
 async function started(last: string) {

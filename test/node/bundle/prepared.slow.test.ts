@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { preparedNow } from "../../../package/prepared.ts";
-import { PREPARED } from "../../../src/bundle/prepared.ts";
+import { PREPARED } from "../../../src/tools/bundle/prepared.ts";
 
 test(
   "prepared.bin is to the byte what its sources make; where it is not: npm run prepared",

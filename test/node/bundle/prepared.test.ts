@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compiledServlets } from "../../../package/prepared.ts";
-import { makePrepared, unpackPrepared } from "../../../src/bundle/prepared.ts";
+import { makePrepared, unpackPrepared } from "../../../src/tools/bundle/prepared.ts";
 
 /** The file `prepared.bin`, with which each checkout begins. */
 

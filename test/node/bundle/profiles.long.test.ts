@@ -2,15 +2,15 @@ import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { bundleSource, moduleChanges } from "../../../src/bundle/bundle-module.ts";
+import { bundleSource, moduleChanges } from "../../../src/tools/bundle/bundle-module.ts";
 import {
   checkProfiles,
   profilesJsonSchema,
   readProfiles,
   type ProfilesFile,
-} from "../../../src/bundle/profiles.ts";
-import { versionOfProject } from "../../../src/bundle/commands/make-module.ts";
-import { skillsIn } from "../../../src/bundle/skills.ts";
+} from "../../../src/tools/bundle/profiles.ts";
+import { versionOfProject } from "../../../src/tools/commands/make-module.ts";
+import { skillsIn } from "../../../src/tools/bundle/skills.ts";
 import { bundling } from "./bundling.ts";
 import { servlet } from "./modules.ts";
 
@@ -211,6 +211,8 @@ test("the module has the version from the project's package.json", async () => {
 });
 
 test("the schema for editors is the one that is checked", async () => {
-  const committed: unknown = JSON.parse(await readFile("src/bundle/profiles.schema.json", "utf8"));
+  const committed: unknown = JSON.parse(
+    await readFile("src/tools/bundle/profiles.schema.json", "utf8"),
+  );
   expect(JSON.parse(JSON.stringify(profilesJsonSchema()))).toEqual(committed);
 });

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { filesOf } from "../../../src/bundle/servlet-files.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { filesOf } from "../../../src/tools/bundle/servlet-files.ts";
 
 /** A servlet's folder may be anybody's: it takes no file of who bundles it. */
 const SECRET = "OWNER_PASSPHRASE = 'of the owner'";

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { catalogOf, makeBundle } from "../../../src/bundle/bundle.ts";
+import { catalogOf, makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
 

@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readProfiles } from "../../../src/bundle/profiles.ts";
-import { Refusal, Refusals } from "../../../src/bundle/refusal.ts";
-import { scan } from "../../../src/bundle/scan.ts";
-import { sourceIn } from "../../../src/bundle/source.ts";
-import { removeSource } from "../../../src/bundle/sources/add.ts";
-import { readPin, writePin } from "../../../src/bundle/sources/lock.ts";
-import { buildWarnings } from "../../../src/bundle/toolchains.ts";
+import { readProfiles } from "../../../src/tools/bundle/profiles.ts";
+import { Refusal, Refusals } from "../../../src/tools/bundle/refusal.ts";
+import { scan } from "../../../src/tools/bundle/scan.ts";
+import { sourceIn } from "../../../src/tools/bundle/source.ts";
+import { removeSource } from "../../../src/tools/bundle/sources/add.ts";
+import { readPin, writePin } from "../../../src/tools/bundle/sources/lock.ts";
+import { buildWarnings } from "../../../src/tools/bundle/toolchains.ts";
 
 /** Folders of servlets with files that cannot be read. */
 

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { archivesOf } from "../../../src/bundle/servlet-files.ts";
-import type { FoundServlet } from "../../../src/bundle/scan.ts";
-import { filesIn } from "../../../src/files/archive.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { archivesOf } from "../../../src/tools/bundle/servlet-files.ts";
+import type { FoundServlet } from "../../../src/tools/bundle/scan.ts";
+import { filesIn } from "../../../src/server/kernel/files/archive.ts";
 
 /** Which files of a servlet's folder come into the bundle. */
 

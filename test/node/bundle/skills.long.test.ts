@@ -1,8 +1,8 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { buildOf } from "../../../src/bundle/build-files.ts";
-import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
-import { demandOwnFolders, skillsIn } from "../../../src/bundle/skills.ts";
+import { buildOf } from "../../../src/tools/bundle/build-files.ts";
+import { buildLinesOf, compare } from "../../../src/tools/bundle/differences.ts";
+import { demandOwnFolders, skillsIn } from "../../../src/tools/bundle/skills.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bundleSource, moduleChanges, newBuilds } from "../../../src/bundle/bundle-module.ts";
+import { bundleSource, moduleChanges, newBuilds } from "../../../src/tools/bundle/bundle-module.ts";
 import { bundling } from "./bundling.ts";
 import { lists } from "./modules.ts";
 

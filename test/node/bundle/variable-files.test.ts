@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { variablesIn } from "../../../src/bundle/variable-files.ts";
+import { variablesIn } from "../../../src/tools/bundle/variable-files.ts";
 
 /** Files of variables and secrets: a line that is left out in silence may be the one that closes the server. */
 

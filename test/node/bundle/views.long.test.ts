@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { FILES } from "../../../src/bundle/view-page.ts";
+import { FILES } from "../../../src/tools/bundle/view-page.ts";
 import { bundling } from "./bundling.ts";
 
 /** Pages that the bundle step makes of views, and what it says of those that it cannot make. */

@@ -1,12 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Json, Tool } from "../../../src/core/model.ts";
+import type { Json, Tool } from "../../../src/server/kernel/core/model.ts";
 import {
   loadServlet,
   type Script,
   type ServletUnderTest,
   type Tested,
-} from "../../../src/testing/index.ts";
+} from "../../../src/tools/testing/index.ts";
 
 /**
  * Every servlet does the same when its call is interrupted after each answer and begun again, and when

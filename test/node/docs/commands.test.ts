@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keyCommand } from "../../../src/bundle/commands/keys.ts";
-import { Refusal } from "../../../src/bundle/refusal.ts";
+import { keyCommand } from "../../../src/tools/commands/keys.ts";
+import { Refusal } from "../../../src/tools/bundle/refusal.ts";
 import { captured, servlets } from "../bundle/commands/running.ts";
 import { allPages, readPage } from "./pages.ts";
 
 /** Commands that documents show are ones that the real commands take, as far as their arguments go. */
-vi.mock("../../../src/bundle/sources/http.ts", async (original) => ({
+vi.mock("../../../src/tools/bundle/sources/http.ts", async (original) => ({
   ...(await original<object>()),
   requestSource: () => Promise.reject(new Refusal("This test has no network.")),
 }));

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 import { buildWorker, serve, stop } from "../workerd.ts";
 import { exportsOf, FACES, moduleOf, uncommented, type Exported } from "./examples.ts";
 
@@ -98,7 +98,7 @@ describe("in a test", async () => {
     const config = {
       extends: resolve("plugins/tsconfig.tests.json"),
       compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
-      include: ["*.ts", resolve("src/wasm/jspi.d.ts")],
+      include: ["*.ts", resolve("src/server/kernel/wasm/jspi.d.ts")],
     };
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
     const checked = promisify(execFile)("npx", ["tsc", "-p", folder]);

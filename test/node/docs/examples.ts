@@ -4,12 +4,12 @@ import { dirname, join } from "node:path";
 
 /** The public faces by the name that a project imports. */
 export const FACES = {
-  "edge-servlets": "src/worker.ts",
-  "edge-servlets/servlet": "src/sdk/servlet.ts",
-  "edge-servlets/files": "src/sdk/files.ts",
-  "edge-servlets/api": "src/sdk/api.ts",
-  "edge-servlets/testing": "src/testing/index.ts",
-  "edge-servlets/view": "src/view/index.ts",
+  "edge-servlets": "src/server/worker.ts",
+  "edge-servlets/servlet": "src/kit/servlet.ts",
+  "edge-servlets/files": "src/kit/files.ts",
+  "edge-servlets/api": "src/kit/api.ts",
+  "edge-servlets/testing": "src/tools/testing/index.ts",
+  "edge-servlets/view": "src/kit/view/index.ts",
 };
 
 /** One name that a face exports. */

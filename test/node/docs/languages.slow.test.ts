@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, inject, test } from "vitest";
-import { TOOLCHAINS, type Toolchain } from "../../../src/bundle/toolchains.ts";
+import { TOOLCHAINS, type Toolchain } from "../../../src/tools/bundle/toolchains.ts";
 import { makeServlet } from "./languages.ts";
 import { copyOfProject, runShell } from "./shell.ts";
 

@@ -1,10 +1,10 @@
 import { glob, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { publicLimits } from "../../../src/core/limits.ts";
-import { manifestSchema } from "../../../src/servlets/manifest.ts";
-import { context } from "../../../src/sdk/context.ts";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { publicLimits } from "../../../src/server/kernel/core/limits.ts";
+import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
+import { context } from "../../../src/kit/context.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 import { linksIn } from "../../../package/links.ts";
 import { allPages, brokenLinks, type Page } from "./pages.ts";
 import { PAGES, renewed } from "./reference.ts";
@@ -35,7 +35,9 @@ test("README.md is short", () => {
 });
 
 test("docs/self-hosting.md has every option of npm start", async () => {
-  const [, usage] = /const USAGE = `([^`]*)`/.exec(await readFile("src/host/options.ts", "utf8"))!;
+  const [, usage] = /const USAGE = `([^`]*)`/.exec(
+    await readFile("src/tools/host/options.ts", "utf8"),
+  )!;
   const options = usage!.match(/^--[a-z-]+/gm)!;
   expect(options.length).toBeGreaterThan(9);
   const table = textOf("docs/self-hosting.md")

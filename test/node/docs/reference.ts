@@ -2,13 +2,13 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import * as z from "zod";
-import { publicLimits } from "../../../src/core/limits.ts";
+import { publicLimits } from "../../../src/server/kernel/core/limits.ts";
 import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { CORPUS as PYTHON_CORPUS } from "../bundle/python/corpus/corpus.ts";
-import { manifestSchema } from "../../../src/servlets/manifest.ts";
+import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 
-const ENV: string = "../../../src/settings/env.ts";
-/** Of src/settings/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
+const ENV: string = "../../../src/server/kernel/settings/env.ts";
+/** Of src/server/kernel/settings/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
 export const { readSettings } = (await import(ENV)) as {
   readSettings(env: object): Record<string, unknown>;
 };
@@ -86,7 +86,10 @@ function manifestTable(): string {
 
 async function settingsTable(): Promise<string> {
   const defaults = readSettings({});
-  const groups = await commented("src/settings/env.ts", "const settingsSchema = z.object({");
+  const groups = await commented(
+    "src/server/kernel/settings/env.ts",
+    "const settingsSchema = z.object({",
+  );
   const rows = groups.map(({ names, comment }) => {
     const given = names.flatMap((name) => {
       const value: unknown = defaults[name];
@@ -99,7 +102,7 @@ async function settingsTable(): Promise<string> {
 
 async function issuersTable(): Promise<string> {
   const groups = await commented(
-    "src/settings/oauth-settings.ts",
+    "src/server/kernel/settings/oauth-settings.ts",
     "export const issuerSchema = once(() =>\n  z.strictObject(\n    {",
   );
   return table(
@@ -110,7 +113,7 @@ async function issuersTable(): Promise<string> {
 
 async function enterprisesTable(): Promise<string> {
   const groups = await commented(
-    "src/settings/oauth-settings.ts",
+    "src/server/kernel/settings/oauth-settings.ts",
     "export const enterpriseSchema = once(() =>\n  z.strictObject({",
   );
   return table(
@@ -120,7 +123,7 @@ async function enterprisesTable(): Promise<string> {
 }
 
 async function providersTable(): Promise<string> {
-  const path = "src/settings/oauth-settings.ts";
+  const path = "src/server/kernel/settings/oauth-settings.ts";
   const own = await commented(
     path,
     "export const providerSchema = once(() =>\n  z\n    .strictObject({",
@@ -133,7 +136,10 @@ async function providersTable(): Promise<string> {
 }
 
 async function limitsTable(): Promise<string> {
-  const groups = await commented("src/core/limits.ts", "export const publicLimits = {");
+  const groups = await commented(
+    "src/server/kernel/core/limits.ts",
+    "export const publicLimits = {",
+  );
   const known: Record<string, number> = publicLimits;
   return table(
     ["limit", "value", "meaning"],

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { checkProfiles, readProfiles } from "../../../src/bundle/profiles.ts";
-import type { Profile } from "../../../src/servlets/profiles.ts";
-import { manifestSchema } from "../../../src/servlets/manifest.ts";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { checkProfiles, readProfiles } from "../../../src/tools/bundle/profiles.ts";
+import type { Profile } from "../../../src/server/kernel/servlets/profiles.ts";
+import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 import { buildWorker, serve, stop, type Served } from "../workerd.ts";
 import { readPage, type Block, type Page } from "./pages.ts";
 import { readSettings } from "./reference.ts";
@@ -30,7 +30,7 @@ const SECURED = {
   OTC_JWT_SECRET: OTC_SECRET,
 };
 
-const startSource = await readFile("src/host/options.ts", "utf8");
+const startSource = await readFile("src/tools/host/options.ts", "utf8");
 await mkdir(".bundle", { recursive: true });
 const FOLDER = await mkdtemp(".bundle/docs-");
 let servers: [open: Served, secured: Served];

@@ -1,8 +1,14 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { fileBytesOf, putFile, removeTree, rootOfStore, treeOf } from "../../../src/files/tree.ts";
-import { findPath } from "../../../src/files/guest-paths.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import {
+  fileBytesOf,
+  putFile,
+  removeTree,
+  rootOfStore,
+  treeOf,
+} from "../../../src/server/kernel/files/tree.ts";
+import { findPath } from "../../../src/server/kernel/files/guest-paths.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, guestWith, READ, TRUNCATE } from "./wasi-guest.ts";
 

@@ -2,13 +2,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { InitialFiles } from "../../../src/files/file-store.ts";
-import { FileStore } from "../../../src/files/file-store.ts";
-import type { Files } from "../../../src/files/files.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { sealingWith } from "../../../src/files/sealing.ts";
-import { fileBytesOf, putFile, rootOfStore, treeOf } from "../../../src/files/tree.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import type { InitialFiles } from "../../../src/server/kernel/files/file-store.ts";
+import { FileStore } from "../../../src/server/kernel/files/file-store.ts";
+import type { Files } from "../../../src/server/kernel/files/files.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
+import {
+  fileBytesOf,
+  putFile,
+  rootOfStore,
+  treeOf,
+} from "../../../src/server/kernel/files/tree.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 

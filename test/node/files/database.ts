@@ -1,6 +1,6 @@
-import { FileStore } from "../../../src/files/file-store.ts";
-import { sealingWith } from "../../../src/files/sealing.ts";
-import { Database as TestDatabase } from "../../../src/bundle/database.ts";
+import { FileStore } from "../../../src/server/kernel/files/file-store.ts";
+import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
+import { Database as TestDatabase } from "../../../src/tools/bundle/database.ts";
 
 export class Database extends TestDatabase {
   transaction(change: () => void): void {

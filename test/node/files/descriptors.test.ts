@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
 import { newStore } from "./database.ts";
 import { APPEND, CREATE, DIRECTORY, guestWith, READ, WRITE } from "./wasi-guest.ts";
 

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { FileStore } from "../../../src/files/file-store.ts";
-import type { Files } from "../../../src/files/files.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import type { Sealing } from "../../../src/files/sealing.ts";
-import { fileBytesOf, rootOfStore, treeOf } from "../../../src/files/tree.ts";
-import { fileCall } from "../../../src/wasm/file-calls.ts";
-import type { Guest } from "../../../src/wasm/guest.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { FileStore } from "../../../src/server/kernel/files/file-store.ts";
+import type { Files } from "../../../src/server/kernel/files/files.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import type { Sealing } from "../../../src/server/kernel/files/sealing.ts";
+import { fileBytesOf, rootOfStore, treeOf } from "../../../src/server/kernel/files/tree.ts";
+import { fileCall } from "../../../src/server/kernel/wasm/file-calls.ts";
+import type { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { Database, random, sealing } from "./database.ts";
 import { CREATE, EXCLUSIVE, guestWith, TRUNCATE, type WasiCaller } from "./wasi-guest.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { newStore } from "./database.ts";
 import { CREATE, DIRECTORY, EXCLUSIVE, guestWith, READ, TRUNCATE, WRITE } from "./wasi-guest.ts";
 

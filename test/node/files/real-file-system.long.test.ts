@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WASI } from "node:wasi";
 import { afterEach, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
 import { newStore, random } from "./database.ts";
 import {
   APPEND,

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { InitialFiles } from "../../../src/files/file-store.ts";
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { callExport, type Ending } from "../../../src/wasm/call.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import type { InitialFiles } from "../../../src/server/kernel/files/file-store.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { callExport, type Ending } from "../../../src/server/kernel/wasm/call.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { programOf } from "../bundle/wasm/wat-guests.ts";
 import { givenWorker } from "../given-plugins.ts";
 import { newStore } from "./database.ts";

@@ -1,9 +1,9 @@
-import { instantiate } from "../../../src/wasm/link.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
-import type { Setup } from "../../../src/wasm/setup.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { instantiate } from "../../../src/server/kernel/wasm/link.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
+import type { Setup } from "../../../src/server/kernel/wasm/setup.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { assembled, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /** A guest that calls the function of WASI that a test names, with arguments of its memory. */

@@ -1,4 +1,4 @@
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import type { Deployment } from "../simulate/deployment.ts";
 import type { Chance } from "./chance.ts";
 

@@ -1,7 +1,7 @@
-import { parseMounts } from "../../../src/files/mounts.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { FileStore } from "../../../src/files/file-store.ts";
-import type { Sealing } from "../../../src/files/sealing.ts";
+import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { FileStore } from "../../../src/server/kernel/files/file-store.ts";
+import type { Sealing } from "../../../src/server/kernel/files/sealing.ts";
 import { Database, sealing } from "../files/database.ts";
 import { CREATE, EXCLUSIVE, guestWith, TRUNCATE, type WasiCaller } from "../files/wasi-guest.ts";
 import type { Chance } from "./chance.ts";
@@ -25,7 +25,7 @@ const TRIES = 3;
 /** How long so many steps take on the machine that the prices are from, about, in ns. */
 const PACE = { steps: 2e7, ns: 1e8 };
 const BLOCK = 16_384n;
-/** Bytes that each character of a path costs, as in `src/files/walk.ts`. */
+/** Bytes that each character of a path costs, as in `src/server/kernel/files/walk.ts`. */
 const PATH_BYTES = 4;
 
 type Act = (wasi: WasiCaller, nth: number) => unknown;

@@ -1,5 +1,5 @@
-import { FORMATS } from "../../../src/schema/formats.ts";
-import { Schema, SchemaError } from "../../../src/schema/schema.ts";
+import { FORMATS } from "../../../src/server/kernel/schema/formats.ts";
+import { Schema, SchemaError } from "../../../src/server/kernel/schema/schema.ts";
 import type { Chance } from "./chance.ts";
 import type { Json } from "./draft.ts";
 

@@ -8,7 +8,7 @@ import {
   ListToolsResultSchema,
   ReadResourceResultSchema,
 } from "@modelcontextprotocol/core";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { keyOf, markOf, MODERN, PRINCIPALS, type Json, type Sent } from "./draft.ts";
 
 /** A response. */

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Repository } from "../../../src/bundle/sources/registry.ts";
-import { Refusal } from "../../../src/bundle/refusal.ts";
+import { Repository } from "../../../src/tools/bundle/sources/registry.ts";
+import { Refusal } from "../../../src/tools/bundle/refusal.ts";
 import type { Chance } from "./chance.ts";
 
 /**

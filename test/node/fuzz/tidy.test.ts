@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Fault } from "../../../src/core/errors.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { isObject, type Json, type Lists } from "../../../src/core/model.ts";
-import { excessOf } from "../../../src/core/shape.ts";
-import { validList } from "../../../src/servlets/tidy/lists.ts";
-import * as tidy from "../../../src/servlets/tidy/results.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { isObject, type Json, type Lists } from "../../../src/server/kernel/core/model.ts";
+import { excessOf } from "../../../src/server/kernel/core/shape.ts";
+import { validList } from "../../../src/server/kernel/servlets/tidy/lists.ts";
+import * as tidy from "../../../src/server/kernel/servlets/tidy/results.ts";
 import { Chance } from "./chance.ts";
 import { changedTree } from "./change.ts";
 import { RESULTS } from "./judge.ts";

@@ -17,7 +17,7 @@ const SOON = { timeout: 30_000 };
 /** Runs a command of backups; gives its exit code and what it printed. */
 const backup = (...args: string[]) =>
   new Promise<{ code: number; output: string }>((done) => {
-    const command = [resolve("src/host/backup.ts"), ...args];
+    const command = [resolve("src/tools/host/backup.ts"), ...args];
     execFile(process.execPath, command, { cwd: folder }, (error, stdout, stderr) =>
       done({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );

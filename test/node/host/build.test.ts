@@ -2,8 +2,8 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { buildWorker } from "../../../src/host/build.ts";
-import { modulesIn } from "../../../src/host/modules.ts";
+import { buildWorker } from "../../../src/tools/host/build.ts";
+import { modulesIn } from "../../../src/tools/host/modules.ts";
 
 test("a folder that is built into again has no modules that the Worker no longer imports", async () => {
   const sources = await mkdtemp(join(tmpdir(), "building-"));

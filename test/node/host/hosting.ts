@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { OBJECTS } from "../objects.ts";
 import { freePort } from "../workerd.ts";
 
-const COMMAND = resolve("src/host/start.ts");
+const COMMAND = resolve("src/tools/host/start.ts");
 /** All that its process has of our environment: compiled modules let it start in half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 

@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 /** `npm run standalone`, where it writes nothing. */
 
 const standalone = (...args: string[]) =>
-  promisify(execFile)(process.execPath, ["src/host/standalone.ts", ...args]);
+  promisify(execFile)(process.execPath, ["src/tools/host/standalone.ts", ...args]);
 
 test("a folder with anything else is left alone, such as the project itself", async () => {
   const folder = await mkdtemp(join(tmpdir(), "standalone-"));
@@ -35,7 +35,7 @@ test.each([
 
 test.each(["start", "backup"])("%s is made without the build tools", async (name) => {
   const { metafile } = await build({
-    ...{ entryPoints: [`src/host/${name}.ts`], outdir: "out", bundle: true, splitting: true },
+    ...{ entryPoints: [`src/tools/host/${name}.ts`], outdir: "out", bundle: true, splitting: true },
     ...{ platform: "node", format: "esm", external: ["esbuild", "workerd"] },
     ...{ write: false, metafile: true, logLevel: "silent" },
   });

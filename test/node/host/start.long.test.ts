@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { commandOf } from "../../../src/host/processes.ts";
-import { refusalsInPlain } from "../../../src/host/workerd.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
+import { commandOf } from "../../../src/tools/host/processes.ts";
+import { refusalsInPlain } from "../../../src/tools/host/workerd.ts";
 import {
   build,
   call,
@@ -469,7 +469,7 @@ describe("is refused with what to do:", () => {
     const file = join(folder, "wrong.env");
     await writeFile(file, `LIMITS='{"waitMss":1}'\nLOG_LEVEL=loud\nOTEL_TRACES_SAMPLER=x\n`);
     const start = () =>
-      runCommand(process.execPath, ["src/bundle/commands/cli.ts", "start", "--secrets", file]);
+      runCommand(process.execPath, ["src/tools/commands/cli.ts", "start", "--secrets", file]);
     expect(await start()).toEqual({
       code: 1,
       stdout: "",

@@ -15,10 +15,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { backUp, restoreBackup } from "../../../src/host/backups.ts";
-import { socketIn, takeStorage, whileHeld, type Storage } from "../../../src/host/storage.ts";
-import { configText, folderService } from "../../../src/host/workerd-config.ts";
-import { startWorkerd, NotStarted } from "../../../src/host/workerd.ts";
+import { backUp, restoreBackup } from "../../../src/tools/host/backups.ts";
+import { socketIn, takeStorage, whileHeld, type Storage } from "../../../src/tools/host/storage.ts";
+import { configText, folderService } from "../../../src/tools/host/workerd-config.ts";
+import { startWorkerd, NotStarted } from "../../../src/tools/host/workerd.ts";
 
 /** The folder that a server keeps its state in, taken by several, by half of one, and with links in it. */
 let folder: string;

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Supervisor } from "../../../src/host/supervisor.ts";
-import type { Workerd } from "../../../src/host/workerd.ts";
+import { Supervisor } from "../../../src/tools/host/supervisor.ts";
+import type { Workerd } from "../../../src/tools/host/workerd.ts";
 
 /** The process that is kept running is one that only waits. */
 const started: Workerd[] = [];

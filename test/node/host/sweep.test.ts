@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { sweepEnded } from "../../../src/host/sweep.ts";
+import { sweepEnded } from "../../../src/tools/host/sweep.ts";
 
 /** Objects that have ended leave no files behind, and all others keep theirs. */
 

@@ -1,7 +1,7 @@
 import { auth } from "@modelcontextprotocol/client";
 import type { BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { stop, type Served } from "../workerd.ts";
 import { CALLBACK, credentials } from "./oauth-client.ts";
 import { flaws, opened, PICTURES, realBrowser } from "./real-browser.ts";

@@ -5,9 +5,9 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { inject } from "vitest";
-import { buildOf, type BuildFiles } from "../../../src/bundle/build-files.ts";
-import { bundleAll, makeBundle } from "../../../src/bundle/bundle.ts";
-import { locate } from "../../../src/bundle/commands/examine.ts";
+import { buildOf, type BuildFiles } from "../../../src/tools/bundle/build-files.ts";
+import { bundleAll, makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { locate } from "../../../src/tools/commands/examine.ts";
 import { serve, stop, type Options } from "../workerd.ts";
 
 /** Limits with which a server and its clients hear at once of what was installed. */

@@ -4,9 +4,9 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { hashOf, type Build } from "../../../src/features/installs/build.ts";
-import { limits } from "../../../src/core/limits.ts";
-import type { CallToolResult } from "../../../src/core/model.ts";
+import { hashOf, type Build } from "../../../src/server/features/installs/build.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import type { CallToolResult } from "../../../src/server/kernel/core/model.ts";
 import { assembled } from "../bundle/wasm/wat-guests.ts";
 import { built, Operator, request, serveInstalling } from "./installing.ts";
 

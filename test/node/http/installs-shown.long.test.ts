@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { build, sourceIn } from "../../../src/bundle/source.ts";
+import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
 import { tarLayer, WASM } from "../bundle/sources/adding.ts";
 import { TestRegistry } from "../bundle/sources/registry.ts";
 import { bundleByKey, keyPair, pem, signByKey } from "../bundle/sources/signing.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { digestOf } from "../../../src/bundle/digests.ts";
+import { digestOf } from "../../../src/tools/bundle/digests.ts";
 import { built, builtFrom, Operator, serveInstalling } from "./installing.ts";
 
 /** Servlets that keep state are installed on a server that runs, and replaced: what they keep stays. */

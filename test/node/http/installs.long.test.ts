@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildLinesOf, compare } from "../../../src/bundle/differences.ts";
-import { permissionsOf } from "../../../src/features/installs/permissions.ts";
+import { buildLinesOf, compare } from "../../../src/tools/bundle/differences.ts";
+import { permissionsOf } from "../../../src/server/features/installs/permissions.ts";
 import { begun, built, serveLoading, type Operator } from "./installing.ts";
 
 /** Servlets are installed on a server that runs, called, replaced and removed. */

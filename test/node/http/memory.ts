@@ -1,7 +1,7 @@
 /** How much memory of the server one request may cost, against workerd itself: the cases of the tests of memory. */
 import { readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { residentMB, stop, type Served } from "../workerd.ts";
 import { hoarderWorld } from "./hoarder-world.ts";
 import { EventStream } from "./raw.ts";

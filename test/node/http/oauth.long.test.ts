@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextproto
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import Provider from "oidc-provider";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { host, project } from "../host/hosting.ts";
 import { freePort, stop } from "../workerd.ts";
 import { browse, CALLBACK, credentials, type Provided } from "./oauth-client.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../../src/core/model.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { Revision } from "../../clients/strict.ts";
 import { EventStream, RawSession } from "./raw.ts";
 import { serving } from "./serving.ts";

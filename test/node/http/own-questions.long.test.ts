@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Json } from "../../../src/core/model.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { built, Operator, serveInstalling } from "./installing.ts";
 import { type EventStream, RawSession } from "./raw.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPrivate } from "../../../src/http/private-hosts.ts";
+import { isPrivate } from "../../../src/server/kernel/http/private-hosts.ts";
 
 test.each([
   "localhost",

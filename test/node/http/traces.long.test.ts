@@ -12,7 +12,7 @@ import { serving } from "./serving.ts";
 /** Traces of a server that hosts itself, as a collector receives them. */
 const collector = await collecting();
 const folder = await mkdtemp(join(inject("worker"), "exporter-"));
-await buildWorker("src/observe/exporter.ts", folder);
+await buildWorker("src/server/kernel/observe/exporter.ts", folder);
 const OTEL = {
   OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=a%20key",

@@ -19,7 +19,7 @@ import { createGunzip } from "node:zlib";
 import { unpackTar } from "modern-tar/fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { linksIn } from "../../../package/links.ts";
-import { VERSION } from "../../../src/core/version.ts";
+import { VERSION } from "../../../src/server/kernel/core/version.ts";
 import { brokenLinks } from "../docs/pages.ts";
 import { freePort } from "../workerd.ts";
 

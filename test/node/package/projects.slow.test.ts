@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { VERSION } from "../../../src/core/version.ts";
+import { VERSION } from "../../../src/server/kernel/core/version.ts";
 import { readPage } from "../docs/pages.ts";
 import { freePort } from "../workerd.ts";
 

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { ACCENT, colorsOf, contrastOf, GROUNDS, iconOf } from "../../../src/http/colors.ts";
-import { style } from "../../../src/http/style.ts";
-import { timeAgo } from "../../../src/pages/times.ts";
+import {
+  ACCENT,
+  colorsOf,
+  contrastOf,
+  GROUNDS,
+  iconOf,
+} from "../../../src/server/kernel/http/colors.ts";
+import { style } from "../../../src/server/kernel/http/style.ts";
+import { timeAgo } from "../../../src/server/kernel/core/times.ts";
 
-/** The design of the pages, as src/pages/README.md describes it. */
+/** The design of the pages, as src/server/features/console/README.md describes it. */
 
 describe("an accent", () => {
   const extremes = [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { FAULT_CODES } from "../../../src/core/errors.ts";
-import { adviceFor } from "../../../src/servlets/failures.ts";
+import { FAULT_CODES } from "../../../src/server/kernel/core/errors.ts";
+import { adviceFor } from "../../../src/server/kernel/servlets/failures.ts";
 
 /** What the page of a failed call says first. */
 

@@ -17,7 +17,7 @@ import {
   withoutSecretFields,
   wrongFrom,
   type FormPart,
-} from "../../../src/pages/client/form.ts";
+} from "../../../src/console/form.ts";
 
 /** The forms of the console: which fields a schema has, and what is made of what was typed. */
 

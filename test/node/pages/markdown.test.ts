@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { markdownOf } from "../../../src/pages/markdown-page.ts";
+import { markdownOf } from "../../../src/server/features/console/markdown-page.ts";
 
 /** Descriptions and skills as Markdown, which anybody may have written. */
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { KEY, programsFor, type Calling } from "../../../src/pages/programs.ts";
+import { KEY, programsFor, type Calling } from "../../../src/server/features/console/programs.ts";
 import { serving } from "../http/serving.ts";
 
 /** The programs that the console offers to copy are run as they are, against a server that knows their key. */

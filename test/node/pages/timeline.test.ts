@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { TaskTimeline } from "../../../src/calls/task-object.ts";
-import { callPage } from "../../../src/pages/timeline.ts";
+import type { TaskTimeline } from "../../../src/server/kernel/calls/task-object.ts";
+import { callPage } from "../../../src/server/features/console/timeline.ts";
 
 /** How the page of a call draws its steps along an axis of time. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { durationOf } from "../../../src/pages/times.ts";
-import { bytesText, computeText, several } from "../../../src/pages/units.ts";
+import { durationOf } from "../../../src/server/kernel/core/times.ts";
+import { bytesText, computeText, several } from "../../../src/server/features/console/units.ts";
 
 /** Quantities as pages show them. */
 

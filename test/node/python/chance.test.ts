@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** Chance of the library and of packages: no caller may know what another's call draws. */
 const servlet = await loadServlet("test/node/python/servlets/chance");

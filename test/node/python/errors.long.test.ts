@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 import { bundling } from "../bundle/bundling.ts";
 
 /** Exceptions of handlers, what they print, and definitions that cannot be served. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 
 /** The language and the standard library, in a call: what lacks its C code, sockets or threads is not among the cases. */
 const servlet = await loadServlet("test/node/python/servlets/library");

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stamp } from "../../../package/python/engine/sources.ts";
-import { pythonPlugin } from "../../../src/bundle/python/engine.ts";
-import { resultOf } from "../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { pythonPlugin } from "../../../src/languages/python/engine.ts";
+import { resultOf } from "../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 
 test("python.bin is made of the sources as they are: else run npm run python", async () => {
   const packed = await readFile("package/python/python.bin");

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 import { bundling } from "../bundle/bundling.ts";
 
 /** Servers of one file as people publish them run as they are. */

@@ -1,5 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
-import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../src/tools/testing/index.ts";
 
 /** Calls that are interrupted and run again see and do the same as those that are not. */
 let servlet: ServletUnderTest;

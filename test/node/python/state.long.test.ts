@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** What lasts from call to call, and what does not. */
 let servlet: ServletUnderTest;

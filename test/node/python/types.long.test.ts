@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** Type hints as input schemas, and the values that functions get. */
 let servlet: ServletUnderTest;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 
 test("a tool has its view, its hints and who may call it", async () => {
   const servlet = await loadServlet("test/node/python/servlets/views");

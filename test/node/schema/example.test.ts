@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exampleOf } from "../../../src/schema/example.ts";
+import { exampleOf } from "../../../src/server/kernel/schema/example.ts";
 
 /** A schema of an object with one required member. */
 const of = (a: object | boolean, more = {}) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { Pattern } from "../../../src/schema/pattern.ts";
-import { StepsExceeded, Steps } from "../../../src/schema/steps.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { Pattern } from "../../../src/server/kernel/schema/pattern.ts";
+import { StepsExceeded, Steps } from "../../../src/server/kernel/schema/steps.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 /** Patterns are matched as the engine of the language itself does it, but in linear time. */

@@ -1,9 +1,9 @@
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { isObject, type Json } from "../../../src/core/model.ts";
-import { portable } from "../../../src/schema/portable.ts";
-import { Schema } from "../../../src/schema/schema.ts";
+import { isObject, type Json } from "../../../src/server/kernel/core/model.ts";
+import { portable } from "../../../src/server/kernel/schema/portable.ts";
+import { Schema } from "../../../src/server/kernel/schema/schema.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 const NAMES = ["a", "b", "c", "items", "definitions"];

@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { isObject, type Json } from "../../../src/core/model.ts";
-import { Schema, SchemaError } from "../../../src/schema/schema.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { isObject, type Json } from "../../../src/server/kernel/core/model.ts";
+import { Schema, SchemaError } from "../../../src/server/kernel/schema/schema.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 /**

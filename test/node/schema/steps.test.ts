@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../../src/core/model.ts";
-import { Schema, StepsExceeded } from "../../../src/schema/schema.ts";
-import { Steps } from "../../../src/schema/steps.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import { Schema, StepsExceeded } from "../../../src/server/kernel/schema/schema.ts";
+import { Steps } from "../../../src/server/kernel/schema/steps.ts";
 
 describe("a check ends within its steps", () => {
   const repeat = <T>(count: number, make: (at: number) => T) =>

@@ -6,8 +6,8 @@ import {
   defineApi,
   path,
   type Style,
-} from "../../../src/sdk/api.ts";
-import type { Context } from "../../../src/sdk/context.ts";
+} from "../../../src/kit/api.ts";
+import type { Context } from "../../../src/kit/context.ts";
 
 /** The client of `edge-servlets/api`. Here it runs in Node; test/node/bundle/openapi runs it in servlets. */
 const OPTIONS: ApiOptions = { name: "Example", url: "https://api.example.com/v1" };

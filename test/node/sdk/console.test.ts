@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** Output of `console` in the server's log. */
 let servlet: ServletUnderTest;

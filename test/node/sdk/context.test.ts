@@ -4,7 +4,7 @@ import {
   type Script,
   type ScriptedAnswer,
   type ServletUnderTest,
-} from "../../../src/testing/index.ts";
+} from "../../../src/tools/testing/index.ts";
 
 /** A handler's requests and notifications through its context, and the values that it finds there. */
 let servlet: ServletUnderTest;

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import * as zod from "zod";
-import * as globals from "../../../src/sdk/globals.ts";
-import { AbortSignal } from "../../../src/sdk/globals/abort.ts";
-import { defineServlet } from "../../../src/sdk/servlet.ts";
-import * as mini from "../../../src/sdk/zod-mini.ts";
+import * as globals from "../../../src/kit/globals.ts";
+import { AbortSignal } from "../../../src/kit/globals/abort.ts";
+import { defineServlet } from "../../../src/kit/servlet.ts";
+import * as mini from "../../../src/kit/zod-mini.ts";
 
 /** Definitions that fail when a servlet is built. Here the kit runs in Node, as it would in the interpreter. */
 const handler = () => "";

@@ -1,5 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../src/tools/testing/index.ts";
 
 /** Requests that `fetch` sends, and how its responses are read. */
 let servlet: ServletUnderTest;

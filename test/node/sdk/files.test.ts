@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** The kit's functions on files. */
 let servlet: ServletUnderTest;

@@ -1,5 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../src/tools/testing/index.ts";
 
 /** Globals that have to do with time, chance and the end of things; for others see standards.test.ts. */
 let servlet: ServletUnderTest;

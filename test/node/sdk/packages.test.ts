@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 
 /** Packages from npm find the platform on `globalThis`. */
 const servlet = await loadServlet("test/node/sdk/servlets/packages");

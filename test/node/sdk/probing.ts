@@ -1,4 +1,4 @@
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 import { probes, type Probe } from "./servlets/standards/probes.ts";
 
 type Both = <Name extends keyof typeof probes>(

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** Tool results from the values that handlers return or throw. */
 let servlet: ServletUnderTest;

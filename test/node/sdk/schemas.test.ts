@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** The input schema of a tool whose handler has no parameters. */
 const NO_ARGUMENTS = { type: "object", properties: {}, additionalProperties: false };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { template } from "../../../src/sdk/templates.ts";
+import { template } from "../../../src/kit/templates.ts";
 
 /** Which URIs a template (RFC 6570) matches, and with what variables. */
 describe("a template matches", () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadServlet, type ServletUnderTest } from "../../../src/testing/index.ts";
+import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 import { cases } from "./servlets/web/cases.ts";
 
 /** Classes of the web platform that are made when they are first used: Blob, forms, events, streams, ciphers, encodings. */

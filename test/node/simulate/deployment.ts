@@ -1,6 +1,6 @@
 import "./hooks.ts";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { servedFrom } from "../../../src/bundle/served.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { servedFrom } from "../../../src/tools/bundle/served.ts";
 import { OBJECTS } from "../objects.ts";
 import type { Class } from "./object.ts";
 
@@ -23,9 +23,9 @@ type Servlet = any;
 /** Loads the code under test; it serves those that `choose` makes of the servlets of the tests' bundle. */
 export async function loadDeployment(choose = planning): Promise<Deployment> {
   const [{ createApp }, { Kernel }, { durableObjects }, { bundle }] = await Promise.all([
-    load("../../../src/app.ts"),
-    load("../../../src/kernel.ts"),
-    load("../../../src/objects.ts"),
+    load("../../../src/server/kernel/app.ts"),
+    load("../../../src/server/kernel/kernel.ts"),
+    load("../../../src/server/kernel/objects.ts"),
     load("../../bundle.gen.ts"),
   ]);
   const own = { ...bundle, servlets: choose(bundle.servlets) };

@@ -11,7 +11,7 @@ import {
   type Json,
   type ClientWorld,
 } from "./attempt.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import type { Step } from "./programs.ts";
 
 const TASKS = { extensions: { "io.modelcontextprotocol/tasks": {} } };

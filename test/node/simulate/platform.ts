@@ -1,4 +1,4 @@
-import { Reservation } from "../../../src/wasm/budget.ts";
+import { Reservation } from "../../../src/server/kernel/wasm/budget.ts";
 import { LOST, transferred } from "./messages.ts";
 import { SimulatedObject, type Class, type Faults } from "./object.ts";
 import { newActor, type Actor, type Scheduler } from "./scheduler.ts";

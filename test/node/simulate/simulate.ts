@@ -1,5 +1,5 @@
-import { configureLimits } from "../../../src/core/limits.ts";
-import { processor } from "../../../src/wasm/processor.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { processor } from "../../../src/server/kernel/wasm/processor.ts";
 import { loadDeployment, loadPythonDeployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";

@@ -1,23 +1,23 @@
-import type { ServletRunner } from "../../../src/servlets/deployment.ts";
-import { stateRunner } from "../../../src/servlets/runners.ts";
+import type { ServletRunner } from "../../../src/server/kernel/servlets/deployment.ts";
+import { stateRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { makeBundle } from "../../../src/bundle/bundle.ts";
-import { servedFrom } from "../../../src/bundle/served.ts";
-import { StateSealing } from "../../../src/features/state/state-sealing.ts";
-import { processor } from "../../../src/wasm/processor.ts";
-import { ScopeState } from "../../../src/features/state/scope-state.ts";
-import { exportOf } from "../../../src/features/state/state-export.ts";
-import { importInto } from "../../../src/features/state/state-import.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { Json } from "../../../src/core/model.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { connected, programOf } from "../../../src/servlets/connect.ts";
-import type { Deployment } from "../../../src/servlets/deployment.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { callPartsOf, setupOf } from "../../../src/servlets/setup.ts";
-import { Database } from "../../../src/bundle/database.ts";
-import { BLOCK } from "../../../src/wasm/marks.ts";
-import { newInstanceOf } from "../../../src/wasm/pool.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { servedFrom } from "../../../src/tools/bundle/served.ts";
+import { StateSealing } from "../../../src/server/features/state/state-sealing.ts";
+import { processor } from "../../../src/server/kernel/wasm/processor.ts";
+import { ScopeState } from "../../../src/server/features/state/scope-state.ts";
+import { exportOf } from "../../../src/server/features/state/state-export.ts";
+import { importInto } from "../../../src/server/features/state/state-import.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { connected, programOf } from "../../../src/server/kernel/servlets/connect.ts";
+import type { Deployment } from "../../../src/server/kernel/servlets/deployment.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { callPartsOf, setupOf } from "../../../src/server/kernel/servlets/setup.ts";
+import { Database } from "../../../src/tools/bundle/database.ts";
+import { BLOCK } from "../../../src/server/kernel/wasm/marks.ts";
+import { newInstanceOf } from "../../../src/server/kernel/wasm/pool.ts";
 
 /** How much of the memory of servlets in TypeScript is stored as their state. */
 

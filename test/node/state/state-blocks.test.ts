@@ -1,8 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { changedCells, inPieces, isZero, piecesOf } from "../../../src/features/state/pieces.ts";
-import { forgetOldest, StateBlocks } from "../../../src/features/state/state-blocks.ts";
-import { BLOCK, mark, MARKED, marksOf, takeWritten } from "../../../src/wasm/marks.ts";
-import { StateSealing } from "../../../src/features/state/state-sealing.ts";
+import {
+  changedCells,
+  inPieces,
+  isZero,
+  piecesOf,
+} from "../../../src/server/features/state/pieces.ts";
+import { forgetOldest, StateBlocks } from "../../../src/server/features/state/state-blocks.ts";
+import {
+  BLOCK,
+  mark,
+  MARKED,
+  marksOf,
+  takeWritten,
+} from "../../../src/server/kernel/wasm/marks.ts";
+import { StateSealing } from "../../../src/server/features/state/state-sealing.ts";
 import { Database, random, sealing } from "../files/database.ts";
 
 /** A memory that calls change, and its stored blocks: both always hold the same bytes. */

@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { loadServlet, type Script, type ServletUnderTest } from "../../../src/testing/index.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../src/tools/testing/index.ts";
 
 /** Servlets that keep state, as their tests see them. */
 

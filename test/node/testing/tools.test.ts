@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 
 const call = (tool: string, args = {}) => ({ do: "call", calls: [{ tool, args }], catches: true });
 

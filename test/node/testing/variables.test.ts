@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { loadServlet } from "../../../src/testing/index.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 
 /** A test whose servlet needs a variable that its script does not have. */
 

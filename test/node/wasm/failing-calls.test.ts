@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Ending, Program } from "../../../src/wasm/call.ts";
-import { idleInstances } from "../../../src/wasm/pool.ts";
-import type { Setup } from "../../../src/wasm/setup.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
-import { Wait } from "../../../src/core/suspension.ts";
+import type { Ending, Program } from "../../../src/server/kernel/wasm/call.ts";
+import { idleInstances } from "../../../src/server/kernel/wasm/pool.ts";
+import type { Setup } from "../../../src/server/kernel/wasm/setup.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
+import { Wait } from "../../../src/server/kernel/core/suspension.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isAllowed } from "../../../src/wasm/hosts.ts";
+import { isAllowed } from "../../../src/server/kernel/wasm/hosts.ts";
 
 test("a host is compared with many patterns in little time", () => {
   const patterns = [...Array<string>(50_000).fill("a"), "*.example.com"];

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { Program } from "../../../src/wasm/call.ts";
-import { idleInstances } from "../../../src/wasm/pool.ts";
-import { processor } from "../../../src/wasm/processor.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Program } from "../../../src/server/kernel/wasm/call.ts";
+import { idleInstances } from "../../../src/server/kernel/wasm/pool.ts";
+import { processor } from "../../../src/server/kernel/wasm/processor.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /** A guest with so many pages of memory, which waits in each call. */

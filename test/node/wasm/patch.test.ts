@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { viewsOf, PAGE, restoreImage, usedRuns } from "../../../src/wasm/image.ts";
-import { applyPatch, encodePatch, patchedImage, undoPatch } from "../../../src/wasm/patch.ts";
+import { viewsOf, PAGE, restoreImage, usedRuns } from "../../../src/server/kernel/wasm/image.ts";
+import {
+  applyPatch,
+  encodePatch,
+  patchedImage,
+  undoPatch,
+} from "../../../src/server/kernel/wasm/patch.ts";
 import { Chance } from "../fuzz/chance.ts";
 
 /** The exports of an instance whose memory has so many pages. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Processor } from "../../../src/wasm/processor.ts";
+import { Processor } from "../../../src/server/kernel/wasm/processor.ts";
 
 /** Turns of guests that compute for so long that each of them lets others be served. */
 const LONG = 60_000_000;

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { growTo, memoryOf } from "../../../src/wasm/image.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { instantiate } from "../../../src/wasm/link.ts";
-import { applyPatch, encodePatch } from "../../../src/wasm/patch.ts";
-import { idleInstances, nobody, type Program } from "../../../src/wasm/pool.ts";
-import { startWorld } from "../../../src/wasm/world.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { growTo, memoryOf } from "../../../src/server/kernel/wasm/image.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { instantiate } from "../../../src/server/kernel/wasm/link.ts";
+import { applyPatch, encodePatch } from "../../../src/server/kernel/wasm/patch.ts";
+import { idleInstances, nobody, type Program } from "../../../src/server/kernel/wasm/pool.ts";
+import { startWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { Chance } from "../fuzz/chance.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 

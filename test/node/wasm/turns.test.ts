@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import type { Program } from "../../../src/wasm/call.ts";
-import { processor } from "../../../src/wasm/processor.ts";
-import type { Setup } from "../../../src/wasm/setup.ts";
+import type { Program } from "../../../src/server/kernel/wasm/call.ts";
+import { processor } from "../../../src/server/kernel/wasm/processor.ts";
+import type { Setup } from "../../../src/server/kernel/wasm/setup.ts";
 import { assembled, callGuest, programOf } from "../bundle/wasm/wat-guests.ts";
 
 /**

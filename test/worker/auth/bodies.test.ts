@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { SIGN_IN_PATH } from "../../../src/pages/paths.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { SIGN_IN_PATH } from "../../../src/server/features/people/paths.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle as whole } from "../../bundle.gen.ts";
 import { bundle, serverOf, type Server } from "./key-holders.ts";
 import { modern } from "../server.ts";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { PASSPHRASE } from "./owner.ts";
 
 /** How many bytes of bodies the server holds at once, and for how long. */

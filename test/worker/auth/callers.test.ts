@@ -2,10 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import type { Hub } from "../../../src/features/sessions/hub.ts";
-import { limits, configureLimits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import type { Hub } from "../../../src/server/features/sessions/hub.ts";
+import { limits, configureLimits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { listenerOf, modern, post } from "../server.ts";
 

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { ORIGIN, ownersApp, visitor } from "./owner.ts";
 
 /** Clients whose id is the URL of a document that describes them: what fetching those may cost. */

@@ -1,7 +1,7 @@
 import { features } from "../../all-features.ts";
 import { env } from "cloudflare:workers";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { modern, post } from "../server.ts";
 

@@ -1,8 +1,12 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { KnownKeys, keyRecordsOf, type MadeKey } from "../../../src/auth/key-records.ts";
-import { hexDigest } from "../../../src/core/digest.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import {
+  KnownKeys,
+  keyRecordsOf,
+  type MadeKey,
+} from "../../../src/server/kernel/auth/key-records.ts";
+import { hexDigest } from "../../../src/server/kernel/core/digest.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { greet, send, serverOf } from "./key-holders.ts";
 import { browser } from "../pages/browser.ts";
 

@@ -1,8 +1,8 @@
 import { SignJWT } from "jose";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { answerOf, ask, isAboutRefusals, modern, post } from "../server.ts";
 import { bundle, greet, send, serverOf } from "./key-holders.ts";
 

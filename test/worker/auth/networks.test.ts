@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { expect, test } from "vitest";
-import { networkOf } from "../../../src/auth/origin.ts";
+import { networkOf } from "../../../src/server/kernel/auth/origin.ts";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],

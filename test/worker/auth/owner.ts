@@ -1,9 +1,9 @@
 import { answerOf } from "../server.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** A server whose owner signs in, and a client that wants to come in, with a browser. */

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { at, namesAt, profiled } from "../profiles.ts";
 import { answerOf, post } from "../server.ts";
 import { come, internet, ISSUER, key, pagesOf, prepare, RESOURCE, tokenOf } from "./issuer.ts";

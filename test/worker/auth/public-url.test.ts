@@ -1,12 +1,12 @@
 import { env as bound } from "cloudflare:workers";
 import { SignJWT } from "jose";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { RUNS } from "../../../src/settings/own-names.ts";
-import { atOwnOrigin, originPolicy } from "../../../src/auth/origin.ts";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { readSettings } from "../../../src/settings/env.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
+import { atOwnOrigin, originPolicy } from "../../../src/server/kernel/auth/origin.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
+import { readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { callOf } from "../calls/client.ts";
 import { steps } from "../calls/plans.ts";

@@ -1,9 +1,9 @@
-import { buffered, unreadOf } from "../../../src/http/unread.ts";
+import { buffered, unreadOf } from "../../../src/server/kernel/http/unread.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { RateLimiter } from "../../../src/auth/rate-limiter.ts";
-import { streamResponse, textResponse } from "../../../src/http/body.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { storageQuota } from "../../../src/auth/quotas.ts";
+import { RateLimiter } from "../../../src/server/kernel/auth/rate-limiter.ts";
+import { streamResponse, textResponse } from "../../../src/server/kernel/http/body.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { storageQuota } from "../../../src/server/kernel/auth/quotas.ts";
 
 const usual = { ...limits };
 afterEach(() => configureLimits(usual));

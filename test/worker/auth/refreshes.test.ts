@@ -2,7 +2,7 @@ import { isAboutRefusals } from "../server.ts";
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { CALLBACK, ORIGIN, ownersApp, principalOf, visitor, type App } from "./owner.ts";
 
 /** Refresh tokens that are used more than once, at the server's own authorization server. */

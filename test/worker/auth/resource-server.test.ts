@@ -1,8 +1,8 @@
 import type { JWTPayload } from "jose";
 import { SignJWT, UnsecuredJWT, exportSPKI, importJWK } from "jose";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { post } from "../server.ts";
 import {

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { CALLBACK, ownersApp, PASSPHRASE, visitor } from "./owner.ts";
 
 /** Requests that count as attempts to sign in or to register, and those that do not. */

@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Hub } from "../../../src/features/sessions/hub.ts";
-import type { Session } from "../../../src/features/sessions/session.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { Connection } from "../../../src/http/connection.ts";
-import { countedUnder, unreadOf, unstored } from "../../../src/http/unread.ts";
+import type { Hub } from "../../../src/server/features/sessions/hub.ts";
+import type { Session } from "../../../src/server/features/sessions/session.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { Connection } from "../../../src/server/kernel/http/connection.ts";
+import { countedUnder, unreadOf, unstored } from "../../../src/server/kernel/http/unread.ts";
 import { as, keyed, prepare } from "../calls/client.ts";
 import { anonymous, plain, prepareHubs } from "../mcp/hub-client.ts";
 import { dead } from "../mcp/legacy/session-faults.ts";

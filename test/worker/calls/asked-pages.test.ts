@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { failureOf, call as otc } from "../otc/client.ts";
 import { beginTool, callOf, goOn, limited, prepare, textIn, type Json } from "./client.ts";
 import { catching, ELICIT, saidIn, steps } from "./plans.ts";

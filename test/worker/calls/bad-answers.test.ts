@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import {
   accept,
   beginTool,
@@ -16,7 +16,7 @@ import {
   type Json,
 } from "./client.ts";
 import { planned, saidIn, steps } from "./plans.ts";
-import { outcomeOf } from "../../../src/servlets/servlet.ts";
+import { outcomeOf } from "../../../src/server/kernel/servlets/servlet.ts";
 import { answerOf, post } from "../server.ts";
 
 /** Answers that a client brings and that are not what was asked for. */

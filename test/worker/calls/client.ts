@@ -1,11 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { limits, configureLimits } from "../../../src/core/limits.ts";
-import type { Bundle } from "../../../src/kernel.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { limits, configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import type { Bundle } from "../../../src/server/kernel/kernel.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, modern, post, type Answer } from "../server.ts";
 

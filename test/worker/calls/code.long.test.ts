@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call as callByOtc, failureOf, serverOf as otcServerOf } from "../otc/client.ts";
 import { profiled } from "../profiles.ts";

@@ -2,11 +2,11 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
-import { TaskStore } from "../../../src/features/tasks/task-store.ts";
-import type { Task } from "../../../src/features/tasks/task.ts";
-import { Sealer } from "../../../src/storage/vault.ts";
-import { responsesIn } from "../../../src/asks/answers.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { TaskStore } from "../../../src/server/features/tasks/task-store.ts";
+import type { Task } from "../../../src/server/features/tasks/task.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { responsesIn } from "../../../src/server/kernel/asks/answers.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ABLE, callOf, clock, limited, send, TASKS, type Json } from "./client.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
-import { Sealer } from "../../../src/storage/vault.ts";
-import { responsesIn } from "../../../src/asks/answers.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { responsesIn } from "../../../src/server/kernel/asks/answers.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { callOf, clock, prepare, type Json } from "./client.ts";
 import {
   answersTo,

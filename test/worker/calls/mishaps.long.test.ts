@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { responsesIn } from "../../../src/asks/answers.ts";
-import { Sealer } from "../../../src/storage/vault.ts";
-import type { Answers } from "../../../src/core/asks.ts";
+import { responsesIn } from "../../../src/server/kernel/asks/answers.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import type { Answers } from "../../../src/server/kernel/core/asks.ts";
 import { accept, prepare, type Json } from "./client.ts";
 import {
   answersTo,

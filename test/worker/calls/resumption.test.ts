@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { StoredResumption } from "../../../src/features/carried/resumption.ts";
+import { StoredResumption } from "../../../src/server/features/carried/resumption.ts";
 
 /** What the requests that resume one call record of what they send. */
 

@@ -1,7 +1,7 @@
 import { listDurableObjectIds } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Sealer } from "../../../src/storage/vault.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 import { accept, beginTool, callOf, goOn, goOnAsked, limited, prepare, textIn } from "./client.ts";
 import { newWorld } from "./faults.ts";
 import { ELICIT, http, planned, saidIn, steps } from "./plans.ts";

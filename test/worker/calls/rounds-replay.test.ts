@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { StateVault } from "../../../src/features/carried/state-vault.ts";
-import { sealerOf } from "../../../src/storage/vault.ts";
-import { readSettings } from "../../../src/settings/env.ts";
+import { StateVault } from "../../../src/server/features/carried/state-vault.ts";
+import { sealerOf } from "../../../src/server/kernel/storage/vault.ts";
+import { readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,

@@ -1,14 +1,18 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { dated } from "../../../src/asks/answers.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { withEarlierSleeps, withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
-import { startDeadlines } from "../../../src/features/tasks/task-call.ts";
-import type { TaskStore } from "../../../src/features/tasks/task-store.ts";
-import type { WaitReason } from "../../../src/core/suspension.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { dated } from "../../../src/server/kernel/asks/answers.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import {
+  withEarlierSleeps,
+  withRecordedAnswer,
+  type Recorded,
+} from "../../../src/server/kernel/core/record.ts";
+import { startDeadlines } from "../../../src/server/features/tasks/task-call.ts";
+import type { TaskStore } from "../../../src/server/features/tasks/task-store.ts";
+import type { WaitReason } from "../../../src/server/kernel/core/suspension.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
-import type { Attempts } from "../../../src/auth/attempts.ts";
+import type { Attempts } from "../../../src/server/kernel/auth/attempts.ts";
 import { clock, prepare } from "./client.ts";
 import { HOUR } from "./plans.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { aboutOf, shownArguments } from "../../../src/calls/shown-arguments.ts";
-import type { Json } from "../../../src/core/model.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import type { Entry } from "../../../src/servlets/registry.ts";
+import { aboutOf, shownArguments } from "../../../src/server/kernel/calls/shown-arguments.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import type { Entry } from "../../../src/server/kernel/servlets/registry.ts";
 
 /** What pages show of a call's arguments. */
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Starts } from "../../../src/features/tasks/starts.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { Starts } from "../../../src/server/features/tasks/starts.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { pause } from "./faults.ts";
 
 /** Runs of tasks begin a few at a time. */

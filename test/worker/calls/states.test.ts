@@ -1,7 +1,7 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import {
   accept,
   beginTool,

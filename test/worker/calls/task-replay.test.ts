@@ -1,12 +1,12 @@
-import { loadedRunner } from "../../../src/servlets/runners.ts";
+import { loadedRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { replayRecord } from "../../../src/features/tasks/task-replay.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { Suspended, Wait } from "../../../src/core/suspension.ts";
+import { replayRecord } from "../../../src/server/features/tasks/task-replay.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { Suspended, Wait } from "../../../src/server/kernel/core/suspension.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ELICIT, steps } from "./plans.ts";
 

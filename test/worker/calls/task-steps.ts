@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, vi } from "vitest";
-import { Turns } from "../../../src/storage/turns.ts";
+import { Turns } from "../../../src/server/kernel/storage/turns.ts";
 import { eventually } from "../waiting.ts";
 import { clock, type Json } from "./client.ts";
 import { beginTask, objectOf, taskOf } from "./faults.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { bundle } from "../../bundle.gen.ts";
-import { TaskStore } from "../../../src/features/tasks/task-store.ts";
+import { TaskStore } from "../../../src/server/features/tasks/task-store.ts";
 import {
   accept,
   callOf,

@@ -1,8 +1,8 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { tasksOf } from "../../../src/features/tasks/tasks.ts";
-import { Sealer } from "../../../src/storage/vault.ts";
+import { tasksOf } from "../../../src/server/features/tasks/tasks.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 import { accept, prepare } from "./client.ts";
 import { objectOf, taskOf, updateTask } from "./faults.ts";
 import { ELICIT, NIGHT } from "./plans.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { tasksOf } from "../../../src/features/tasks/tasks.ts";
+import { tasksOf } from "../../../src/server/features/tasks/tasks.ts";
 import { accept, prepare } from "./client.ts";
 import { ELICIT, saidIn } from "./plans.ts";
 import type { SessionClient } from "../mcp/legacy/session-client.ts";

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { Reservation } from "../../../src/wasm/budget.ts";
+import { Reservation } from "../../../src/server/kernel/wasm/budget.ts";
 import type { Answer } from "../server.ts";
 import {
   accept,

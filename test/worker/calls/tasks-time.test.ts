@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { accept, callOf, clock, limited, prepare } from "./client.ts";
 import { objectOf, pause, taskOf, updateTask, withTasks, type Instance } from "./faults.ts";
 import { ELICIT, HOUR, http, NIGHT, saidIn, steps } from "./plans.ts";

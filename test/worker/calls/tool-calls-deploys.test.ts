@@ -1,16 +1,16 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
-import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
-import type { Asks } from "../../../src/core/asks.ts";
-import { ANONYMOUS, type Json } from "../../../src/core/model.ts";
-import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
-import { Suspended, Wait } from "../../../src/core/suspension.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import type { Profile } from "../../../src/servlets/profiles.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
+import { perform, whateverFor, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
+import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
+import type { Asks } from "../../../src/server/kernel/core/asks.ts";
+import { ANONYMOUS, type Json } from "../../../src/server/kernel/core/model.ts";
+import { withRecordedAnswer, type Recorded } from "../../../src/server/kernel/core/record.ts";
+import { Suspended, Wait } from "../../../src/server/kernel/core/suspension.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import type { Profile } from "../../../src/server/kernel/servlets/profiles.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** A call within a call that waits while the server is deployed again. */

@@ -1,15 +1,15 @@
-import { stateRunner } from "../../../src/servlets/runners.ts";
+import { stateRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
-import type { AskedCalls } from "../../../src/core/call-context.ts";
-import type { Asks } from "../../../src/core/asks.ts";
-import type { CallToolResult, Json } from "../../../src/core/model.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import type { FindTool } from "../../../src/servlets/deployment.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall, type CollectedLists } from "../../../src/servlets/servlet.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
+import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
+import type { AskedCalls } from "../../../src/server/kernel/core/call-context.ts";
+import type { Asks } from "../../../src/server/kernel/core/asks.ts";
+import type { CallToolResult, Json } from "../../../src/server/kernel/core/model.ts";
+import { connected } from "../../../src/server/kernel/servlets/connect.ts";
+import type { FindTool } from "../../../src/server/kernel/servlets/deployment.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { nobodysCall, type CollectedLists } from "../../../src/server/kernel/servlets/servlet.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** Tools that a servlet calls are looked up among lists that depend on the state of its caller. */

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from "vitest";
 import { env } from "cloudflare:workers";
-import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
-import { Fault } from "../../../src/core/errors.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
+import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   accept,

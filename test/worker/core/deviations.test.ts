@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { checkWithoutNulls } from "../../../src/core/deviations.ts";
-import { checkOf } from "../../../src/servlets/checks.ts";
+import { checkWithoutNulls } from "../../../src/server/kernel/core/deviations.ts";
+import { checkOf } from "../../../src/server/kernel/servlets/checks.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { callTool } from "../server.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nearest } from "../../../src/core/nearest.ts";
+import { nearest } from "../../../src/server/kernel/core/nearest.ts";
 
 test.each([
   ["lokup_status", ["lookup_status", "list_statuses"], "lookup_status"],

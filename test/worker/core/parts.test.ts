@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { readSettings } from "../../../src/settings/env.ts";
-import { PART, partsOf, valuesIn } from "../../../src/core/parts.ts";
-import { SealedRows } from "../../../src/storage/sealed-rows.ts";
-import type { States } from "../../../src/features/carried/states.ts";
-import { sealerOf, Unreadable } from "../../../src/storage/vault.ts";
+import { readSettings } from "../../../src/server/kernel/settings/env.ts";
+import { PART, partsOf, valuesIn } from "../../../src/server/kernel/core/parts.ts";
+import { SealedRows } from "../../../src/server/kernel/storage/sealed-rows.ts";
+import type { States } from "../../../src/server/features/carried/states.ts";
+import { sealerOf, Unreadable } from "../../../src/server/kernel/storage/vault.ts";
 
 async function* copied(values: unknown[]) {
   // A part is good until the next one is asked for.

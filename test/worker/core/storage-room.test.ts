@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { keyRecordsOf } from "../../../src/auth/key-records.ts";
-import { Fault, httpStatus, retryAfterOf } from "../../../src/core/errors.ts";
-import { storageRoom } from "../../../src/core/storage-room.ts";
+import { keyRecordsOf } from "../../../src/server/kernel/auth/key-records.ts";
+import { Fault, httpStatus, retryAfterOf } from "../../../src/server/kernel/core/errors.ts";
+import { storageRoom } from "../../../src/server/kernel/core/storage-room.ts";
 
 /** Errors of objects that find no room, and what an isolate does while its host says that the disk is full. */
 

@@ -7,7 +7,7 @@ import {
   printableJson,
   printableLines,
   stacksOf,
-} from "../../../src/core/text.ts";
+} from "../../../src/server/kernel/core/text.ts";
 
 /** Text of others in logs, terminals and pages. */
 

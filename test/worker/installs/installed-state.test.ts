@@ -1,12 +1,12 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { unsettled } from "../../../src/core/settled.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { callerKey } from "../../../src/core/callers.ts";
-import { hasTable } from "../../../src/storage/tables.ts";
-import { refOf } from "../../../src/servlets/bundle.ts";
-import { nobodysCall, type CollectedLists } from "../../../src/servlets/servlet.ts";
+import { callerKey } from "../../../src/server/kernel/core/callers.ts";
+import { hasTable } from "../../../src/server/kernel/storage/tables.ts";
+import { refOf } from "../../../src/server/kernel/servlets/bundle.ts";
+import { nobodysCall, type CollectedLists } from "../../../src/server/kernel/servlets/servlet.ts";
 import { limited, prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, installed, loaderWith, newScope } from "./installed.ts";
 

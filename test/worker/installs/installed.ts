@@ -1,20 +1,20 @@
-import { stateRunner } from "../../../src/servlets/runners.ts";
-import { unsettled } from "../../../src/core/settled.ts";
+import { stateRunner } from "../../../src/server/kernel/servlets/runners.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
-import type { BuildBucket } from "../../../src/features/installs/bucket.ts";
-import { facetsWith } from "../../../src/features/installs/state-facet.ts";
-import { ServletLoader } from "../../../src/features/installs/loaded.ts";
-import { CallHooks, hookSupportOf } from "../../../src/features/state/remote-hooks.ts";
-import { ServletState } from "../../../src/features/state/servlet-state.ts";
-import { sealerOf } from "../../../src/storage/vault.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import type { Json } from "../../../src/core/model.ts";
-import { refOf, type PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import type { CallContext } from "../../../src/core/call-context.ts";
-import { callPartsOf } from "../../../src/servlets/setup.ts";
+import type { BuildBucket } from "../../../src/server/features/installs/bucket.ts";
+import { facetsWith } from "../../../src/server/features/installs/state-facet.ts";
+import { ServletLoader } from "../../../src/server/features/installs/loaded.ts";
+import { CallHooks, hookSupportOf } from "../../../src/server/features/state/remote-hooks.ts";
+import { ServletState } from "../../../src/server/features/state/servlet-state.ts";
+import { sealerOf } from "../../../src/server/kernel/storage/vault.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import { refOf, type PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { connected } from "../../../src/server/kernel/servlets/connect.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import type { CallContext } from "../../../src/server/kernel/core/call-context.ts";
+import { callPartsOf } from "../../../src/server/kernel/servlets/setup.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** Objects of servlet state that can run servlets of the test bundle as if they were installed. */

@@ -1,9 +1,9 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { unsettled } from "../../../src/core/settled.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { Build } from "../../../src/features/installs/build.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Build } from "../../../src/server/features/installs/build.ts";
 
 /** Servlets are installed at the same time by several operators. */
 

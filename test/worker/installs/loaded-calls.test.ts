@@ -1,14 +1,14 @@
-import { loadedRunner } from "../../../src/servlets/runners.ts";
+import { loadedRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { describe, expect, test } from "vitest";
-import { perform, whateverFor, type Waiting } from "../../../src/calls/engine.ts";
-import { toolCallerOf } from "../../../src/features/tool-calls/tool-caller.ts";
-import type { Asks } from "../../../src/core/asks.ts";
-import type { Json } from "../../../src/core/model.ts";
-import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
-import { Suspended, Wait } from "../../../src/core/suspension.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { perform, whateverFor, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
+import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
+import type { Asks } from "../../../src/server/kernel/core/asks.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import { withRecordedAnswer, type Recorded } from "../../../src/server/kernel/core/record.ts";
+import { Suspended, Wait } from "../../../src/server/kernel/core/suspension.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundled, deployment, installed, loader } from "./installed.ts";
 
 /** Installed servlets call others, and are called: the guests are in isolates of their own. */

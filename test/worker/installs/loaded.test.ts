@@ -1,16 +1,16 @@
-import { loadedRunner } from "../../../src/servlets/runners.ts";
+import { loadedRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { bucketOf } from "../../../src/features/installs/bucket.ts";
-import { hashOf } from "../../../src/features/installs/build.ts";
-import { ServletLoader } from "../../../src/features/installs/loaded.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import type { Manifest } from "../../../src/servlets/manifest.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { GuestError } from "../../../src/wasm/guest.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { bucketOf } from "../../../src/server/features/installs/bucket.ts";
+import { hashOf } from "../../../src/server/features/installs/build.ts";
+import { ServletLoader } from "../../../src/server/features/installs/loaded.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { connected } from "../../../src/server/kernel/servlets/connect.ts";
+import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { GuestError } from "../../../src/server/kernel/wasm/guest.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 
 /** The isolate of a servlet, with another runner than ours: one that has been taken over, or dies. */
 

@@ -1,9 +1,9 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { unsettled } from "../../../src/core/settled.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { FacetBackend } from "../../../src/features/installs/state-facet.ts";
-import { OwnBackend } from "../../../src/features/state/state-backend.ts";
-import type { JournalHead, Recorded } from "../../../src/core/record.ts";
+import { FacetBackend } from "../../../src/server/features/installs/state-facet.ts";
+import { OwnBackend } from "../../../src/server/features/state/state-backend.ts";
+import type { JournalHead, Recorded } from "../../../src/server/kernel/core/record.ts";
 import { prepare } from "../calls/client.ts";
 import { bundled, callIn, fileIn, inFacet, installed, newScope } from "./installed.ts";
 

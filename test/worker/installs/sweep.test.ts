@@ -1,11 +1,11 @@
-import { unsettled } from "../../../src/core/settled.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bucketOf } from "../../../src/features/installs/bucket.ts";
-import { hashOf, type Build } from "../../../src/features/installs/build.ts";
-import { sha256 } from "../../../src/core/digest.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { bucketOf } from "../../../src/server/features/installs/bucket.ts";
+import { hashOf, type Build } from "../../../src/server/features/installs/build.ts";
+import { sha256 } from "../../../src/server/kernel/core/digest.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 
 /** Old builds and their parts are deleted when nothing can need them. */
 

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Schema } from "../../../src/schema/schema.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Schema } from "../../../src/server/kernel/schema/schema.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { ask } from "../server.ts";
 import { PROFILES } from "../test-profiles.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { changes } from "../../../src/calls/changes.ts";
-import type { Notification } from "../../../src/core/model.ts";
+import { changes } from "../../../src/server/kernel/calls/changes.ts";
+import type { Notification } from "../../../src/server/kernel/core/model.ts";
 
 test("an update without a valid URI is ignored", async () => {
   const published: Notification[][] = [];

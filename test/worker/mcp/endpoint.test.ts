@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { progressTokenOf } from "../../../src/mcp/wire/notifications.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { progressTokenOf } from "../../../src/server/kernel/mcp/wire/notifications.ts";
 import { answerOf, app, modern, post, URL_OF_MCP } from "../server.ts";
 
 describe("bodies that are no message", () => {

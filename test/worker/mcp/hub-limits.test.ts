@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Hub } from "../../../src/features/sessions/hub.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import type { Hub } from "../../../src/server/features/sessions/hub.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { answerOf, listenerOf } from "../server.ts";
 import { eventually } from "../waiting.ts";
 import { anonymous, listen, open, plain, prepareHubs, request } from "./hub-client.ts";

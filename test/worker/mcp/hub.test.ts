@@ -1,6 +1,6 @@
 import { features } from "../../all-features.ts";
 import { describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { answerOf, ask, modern, post } from "../server.ts";
 import {

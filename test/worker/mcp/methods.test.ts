@@ -1,8 +1,8 @@
 import type { ClientRequest } from "@modelcontextprotocol/client";
 import { expect, test } from "vitest";
-import type { MethodName, MethodRow } from "../../../src/mcp/method.ts";
-import { rowIn } from "../../../src/mcp/method.ts";
-import { methodsWith } from "../../../src/mcp/methods.ts";
+import type { MethodName, MethodRow } from "../../../src/server/kernel/mcp/method.ts";
+import { rowIn } from "../../../src/server/kernel/mcp/method.ts";
+import { methodsWith } from "../../../src/server/kernel/mcp/methods.ts";
 
 /** Compile errors are what these cases are about: `npm run lint` finds an `@ts-expect-error` that expects none. */
 test("a method without a row, and a row without a handler, do not compile", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { answerOf, ask, callTool, eventsOf, modern, post, textOf, VERSION } from "../server.ts";
 import { bundle as shipped } from "../../../src/bundle.gen.ts";
-import { VERSION as OWN_VERSION } from "../../../src/core/version.ts";
+import { VERSION as OWN_VERSION } from "../../../src/server/kernel/core/version.ts";
 
 const META = "io.modelcontextprotocol/";
 

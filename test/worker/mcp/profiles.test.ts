@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { Session } from "../../../src/features/sessions/session.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { GET_RESULT } from "../../../src/servlets/scopes.ts";
+import { Session } from "../../../src/server/features/sessions/session.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { GET_RESULT } from "../../../src/server/kernel/servlets/scopes.ts";
 import {
   ABLE,
   accept,

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { ANONYMOUS } from "../../../src/core/model.ts";
-import { Answering, type Reply } from "../../../src/mcp/wire/reply.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { ANONYMOUS } from "../../../src/server/kernel/core/model.ts";
+import { Answering, type Reply } from "../../../src/server/kernel/mcp/wire/reply.ts";
 
 const leaving = () => new AbortController().signal;
 

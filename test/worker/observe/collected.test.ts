@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { CollectedTrace } from "../../../src/observe/collected.ts";
-import { exportedOf } from "../../../src/observe/otlp.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { traceSettings } from "../../../src/observe/otel-settings.ts";
+import { CollectedTrace } from "../../../src/server/kernel/observe/collected.ts";
+import { exportedOf } from "../../../src/server/kernel/observe/otlp.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { traceSettings } from "../../../src/server/kernel/observe/otel-settings.ts";
 
 /** What callers and guests can make long is not kept at its length: a trace may be held for minutes. */
 const LONG = 100_000;

@@ -4,7 +4,7 @@ import {
   parseTraceparent,
   traceIn,
   traceInHeaders,
-} from "../../../src/observe/trace-context.ts";
+} from "../../../src/server/kernel/observe/trace-context.ts";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00";

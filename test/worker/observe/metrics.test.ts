@@ -2,10 +2,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { countingIn } from "../../../src/features/usage/counting.ts";
-import { Counts, type CountsBatch } from "../../../src/features/usage/counts.ts";
-import type { CountedRun } from "../../../src/observe/counted.ts";
-import { Metrics, metricsFrom } from "../../../src/features/usage/metrics.ts";
+import { countingIn } from "../../../src/server/features/usage/counting.ts";
+import { Counts, type CountsBatch } from "../../../src/server/features/usage/counts.ts";
+import type { CountedRun } from "../../../src/server/kernel/observe/counted.ts";
+import { Metrics, metricsFrom } from "../../../src/server/features/usage/metrics.ts";
 import { eventually } from "../waiting.ts";
 
 type Json = Record<string, any>;

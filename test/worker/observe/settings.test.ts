@@ -4,7 +4,7 @@ import {
   sampledAfter,
   sampledAnew,
   traceSettings,
-} from "../../../src/observe/otel-settings.ts";
+} from "../../../src/server/kernel/observe/otel-settings.ts";
 
 test("variables of OpenTelemetry say where traces go", () => {
   expect(traceSettings({})).toMatchObject({

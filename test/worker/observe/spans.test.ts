@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import {
   configureTracing,
   inHttpSpan,
   inLaterSpan,
   inRequestSpan,
   inSpan,
-} from "../../../src/observe/spans.ts";
+} from "../../../src/server/kernel/observe/spans.ts";
 
 /** Spans as they are recorded. test/node/http/traces.long.test.ts has them by the platform, up to a collector. */
 let spans: { name: string; attributes: Record<string, unknown> }[];

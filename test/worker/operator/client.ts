@@ -1,6 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { expect } from "vitest";
-import { framesIn } from "../../../src/features/state/state-file.ts";
+import { framesIn } from "../../../src/server/features/state/state-file.ts";
 import { newAddress, send, server, type Sent } from "../calls/client.ts";
 
 export const LOCALHOST = "http://localhost:8787";

@@ -1,10 +1,10 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { RUNS } from "../../../src/settings/own-names.ts";
-import { configureLimits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { send, server } from "../calls/client.ts";
 import { exported, imported, LOCAL, LOCALHOST, newCaller, operate } from "./client.ts";

@@ -2,11 +2,11 @@ import { features } from "../../all-features.ts";
 import { env } from "cloudflare:workers";
 import MiniSearch from "minisearch";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { declarationOf } from "../../../src/features/search/declaration.ts";
-import type { Tool } from "../../../src/core/model.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { declarationOf } from "../../../src/server/features/search/declaration.ts";
+import type { Tool } from "../../../src/server/kernel/core/model.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   ABLE,

@@ -1,8 +1,8 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildIdOf } from "../../../src/features/state/scope-state.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { stateFile, type FrameHead } from "../../../src/features/state/state-file.ts";
+import { buildIdOf } from "../../../src/server/features/state/scope-state.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { stateFile, type FrameHead } from "../../../src/server/features/state/state-file.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { exported, framesOf, imported, newCaller } from "./client.ts";
 

@@ -1,7 +1,7 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { abortAllDurableObjects } from "cloudflare:test";
 import { expect, onTestFinished, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { exported, framesOf, imported, json, newCaller, operate } from "./client.ts";
 
 /** The state of a scope as a file, which operators export and import. */

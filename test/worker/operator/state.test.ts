@@ -3,9 +3,9 @@ import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from
 import { SessionClient } from "../mcp/legacy/session-client.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import type { Bundle } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import type { Bundle } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { changed } from "../calls/client.ts";
 import { json, newCaller, operate } from "./client.ts";

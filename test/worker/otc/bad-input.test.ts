@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { isObject } from "../../../src/core/model.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { isObject } from "../../../src/server/kernel/core/model.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { call, fetchFrom, post, server } from "./client.ts";
 import { wrongRequest } from "./published.ts";
 

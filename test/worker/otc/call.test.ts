@@ -1,7 +1,7 @@
 import { features } from "../../all-features.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import type { Bundle } from "../../../src/kernel.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Bundle } from "../../../src/server/kernel/kernel.ts";
 import { ask, callTool } from "../server.ts";
 import {
   call,

@@ -1,11 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { define } from "../../../src/features/otc/definitions.ts";
-import type { Bundle } from "../../../src/kernel.ts";
-import type { Manifest } from "../../../src/servlets/manifest.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { define } from "../../../src/server/features/otc/definitions.ts";
+import type { Bundle } from "../../../src/server/kernel/kernel.ts";
+import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 import { wrongResponse } from "./published.ts";

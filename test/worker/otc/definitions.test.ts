@@ -1,9 +1,9 @@
 import { features } from "../../all-features.ts";
 import { describe, expect, test, vi } from "vitest";
-import type { Tool } from "../../../src/core/model.ts";
-import { define, definitionOf, inlined } from "../../../src/features/otc/definitions.ts";
-import { manifestSchema, type Manifest } from "../../../src/servlets/manifest.ts";
-import { compareVersions, newest } from "../../../src/servlets/toolkit.ts";
+import type { Tool } from "../../../src/server/kernel/core/model.ts";
+import { define, definitionOf, inlined } from "../../../src/server/features/otc/definitions.ts";
+import { manifestSchema, type Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
+import { compareVersions, newest } from "../../../src/server/kernel/servlets/toolkit.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, examplesAs, list, plainOf, type Json } from "./client.ts";
 import { examples } from "./examples.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { ToolDefinition } from "../../../src/core/model.ts";
-import type { Manifest } from "../../../src/servlets/manifest.ts";
+import type { ToolDefinition } from "../../../src/server/kernel/core/model.ts";
+import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
 import type { Json } from "./client.ts";
 
 /** An example of the specification: what a servlet must say for it, and what it must become. */

@@ -6,9 +6,9 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Fault } from "../../../src/core/errors.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, failureOf, post, server, serverOf, valueOf, type Json } from "./client.ts";
 import { eventually } from "../waiting.ts";

@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { CallContext } from "../../../src/core/call-context.ts";
-import type { JournalEntry } from "../../../src/core/record.ts";
-import { Suspended, Wait } from "../../../src/core/suspension.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
+import type { CallContext } from "../../../src/server/kernel/core/call-context.ts";
+import type { JournalEntry } from "../../../src/server/kernel/core/record.ts";
+import { Suspended, Wait } from "../../../src/server/kernel/core/suspension.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { call, list, server, serverOf, valueOf, type Json } from "./client.ts";
 

@@ -1,10 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import type { Provider, Tokens } from "../../../src/auth/account-provider.ts";
-import { ACCOUNT_TABLES, PersonAccounts } from "../../../src/pages/person-accounts.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { Sealer } from "../../../src/storage/vault.ts";
+import type { Provider, Tokens } from "../../../src/server/kernel/auth/account-provider.ts";
+import {
+  ACCOUNT_TABLES,
+  PersonAccounts,
+} from "../../../src/server/features/people/person-accounts.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 
 /** The renewal of an account's tokens beside other work of its person. */
 

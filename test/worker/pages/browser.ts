@@ -1,8 +1,8 @@
 import { eventually } from "../waiting.ts";
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import type { Json } from "../calls/client.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { clientsSection, type Endpoint } from "../../../src/pages/connect.ts";
-import { KEY } from "../../../src/pages/programs.ts";
+import { clientsSection, type Endpoint } from "../../../src/server/features/console/connect.ts";
+import { KEY } from "../../../src/server/features/console/programs.ts";
 
 /** Which clients are offered where, and what they are given. */
 

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Fault } from "../../../src/core/errors.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { pathOf } from "../../../src/pages/errors.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { pathOf } from "../../../src/server/features/people/errors.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";

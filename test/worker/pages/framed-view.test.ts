@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { viewEndpoint } from "../../../src/pages/framed-view.ts";
-import type { Registry } from "../../../src/servlets/registry.ts";
-import { manifestSchema } from "../../../src/servlets/manifest.ts";
+import { viewEndpoint } from "../../../src/server/features/people/framed-view.ts";
+import type { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";
 

@@ -1,9 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
   ABLE,

@@ -1,14 +1,14 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { eventsEndpoint } from "../../../src/pages/live-endpoint.ts";
-import type { PersonPage } from "../../../src/pages/view.ts";
+import { eventsEndpoint } from "../../../src/server/features/console/live-endpoint.ts";
+import type { PersonPage } from "../../../src/server/features/people/view.ts";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { limits } from "../../../src/core/limits.ts";
-import type { Dimension } from "../../../src/features/usage/counts.ts";
-import { usageOf } from "../../../src/features/usage/usage.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Dimension } from "../../../src/server/kernel/observe/counted.ts";
+import { usageOf } from "../../../src/server/features/usage/usage.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { ABLE, newAddress, prepare, send, TASKS, type Json } from "../calls/client.ts";

@@ -1,14 +1,14 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { unsettled } from "../../../src/core/settled.ts";
+import { unsettled } from "../../../src/server/kernel/core/settled.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import type { Build } from "../../../src/features/installs/build.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { usageOf } from "../../../src/features/usage/usage.ts";
-import { noSums } from "../../../src/features/usage/counts.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import type { Build } from "../../../src/server/features/installs/build.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { usageOf } from "../../../src/server/features/usage/usage.ts";
+import { noSums } from "../../../src/server/kernel/observe/counted.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
 import { browser } from "./browser.ts";

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { hashPassphrase } from "../../../src/auth/passphrase.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { callOf, clock, limited, prepare, type Json } from "../calls/client.ts";

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { limits } from "../../../src/core/limits.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../auth/key-holders.ts";
 import { as, callOf, clock, limited, prepare, send, textIn, type Json } from "../calls/client.ts";

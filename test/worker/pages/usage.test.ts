@@ -2,22 +2,16 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { Fault } from "../../../src/core/errors.ts";
-import { RefusedRequests } from "../../../src/observe/refusals.ts";
-import { countingIn } from "../../../src/features/usage/counting.ts";
-import { usageOf } from "../../../src/features/usage/usage.ts";
-import {
-  addSums,
-  Counts,
-  noSums,
-  OTHERS,
-  timeOf,
-  type CountsBatch,
-} from "../../../src/features/usage/counts.ts";
-import type { CountedRun } from "../../../src/observe/counted.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { RefusedRequests } from "../../../src/server/kernel/observe/refusals.ts";
+import { countingIn } from "../../../src/server/features/usage/counting.ts";
+import { usageOf } from "../../../src/server/features/usage/usage.ts";
+import { addSums, Counts, type CountsBatch } from "../../../src/server/features/usage/counts.ts";
+import { noSums, OTHERS, timeOf } from "../../../src/server/kernel/observe/counted.ts";
+import type { CountedRun } from "../../../src/server/kernel/observe/counted.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed, send } from "../auth/key-holders.ts";
 import { LOCAL, LOCALHOST, newCaller, operate } from "../operator/client.ts";

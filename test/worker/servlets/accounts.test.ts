@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { withAccounts } from "../../../src/servlets/accounts.ts";
-import type { Accounts } from "../../../src/servlets/deployment.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { withAccounts } from "../../../src/server/kernel/servlets/accounts.ts";
+import type { Accounts } from "../../../src/server/kernel/servlets/deployment.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { bundled } from "../installs/installed.ts";
 
 /** Requests with an account, to a host that answers with what it was sent, and does what its headers ask for. */

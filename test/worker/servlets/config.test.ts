@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { demandServable } from "../../../src/features/installs/servable.ts";
-import { Installer, type InstallerParts } from "../../../src/features/installs/installer.ts";
-import { permissionsOf } from "../../../src/features/installs/permissions.ts";
+import { demandServable } from "../../../src/server/features/installs/servable.ts";
+import { Installer, type InstallerParts } from "../../../src/server/features/installs/installer.ts";
+import { permissionsOf } from "../../../src/server/features/installs/permissions.ts";
 import {
   deploymentOf,
   ownNamesOf,
   readSettings,
   SETTING_NAMES,
-} from "../../../src/settings/env.ts";
-import type { Manifest } from "../../../src/servlets/manifest.ts";
-import { configOf, secretOf } from "../../../src/servlets/config.ts";
+} from "../../../src/server/kernel/settings/env.ts";
+import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
+import { configOf, secretOf } from "../../../src/server/kernel/servlets/config.ts";
 import { bundled } from "../installs/installed.ts";
 
 /** A servlet with this manifest, as it could be in a bundle or a bucket since before it was checked. */

@@ -1,6 +1,6 @@
 import { CallToolResultSchema } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
-import { dialectOf } from "../../../src/servlets/dialects.ts";
+import { dialectOf } from "../../../src/server/kernel/servlets/dialects.ts";
 import { answerOf, ask, callTool, modern, post, type Answer } from "../server.ts";
 
 test.each([

@@ -1,11 +1,11 @@
 import { features } from "../../all-features.ts";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { Steps } from "../../../src/schema/steps.ts";
-import { listedName, wholeMatch } from "../../../src/servlets/catalog.ts";
-import { templateMatcher } from "../../../src/servlets/templates.ts";
+import { Steps } from "../../../src/server/kernel/schema/steps.ts";
+import { listedName, wholeMatch } from "../../../src/server/kernel/servlets/catalog.ts";
+import { templateMatcher } from "../../../src/server/kernel/servlets/templates.ts";
 import { answerOf, ask, callTool, modern, post } from "../server.ts";
 import { settings } from "../settings.ts";
 

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { overlapsOf } from "../../../src/features/installs/servable.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import type { Lists } from "../../../src/core/model.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import type { Manifest } from "../../../src/servlets/manifest.ts";
-import { Fault } from "../../../src/core/errors.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
+import { overlapsOf } from "../../../src/server/features/installs/servable.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import type { Lists } from "../../../src/server/kernel/core/model.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
+import { Fault } from "../../../src/server/kernel/core/errors.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
 import { bundled } from "../installs/installed.ts";
 
 /** A URI belongs to one servlet, whatever the order of folders and installs. */

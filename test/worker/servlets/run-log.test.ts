@@ -1,13 +1,13 @@
 import { features } from "../../all-features.ts";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import type { PreparedServlet } from "../../../src/servlets/bundle.ts";
-import { usageOf } from "../../../src/features/usage/usage.ts";
-import { FAULT_CODES } from "../../../src/core/errors.ts";
-import { failureOf } from "../../../src/servlets/failures.ts";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
+import { usageOf } from "../../../src/server/features/usage/usage.ts";
+import { FAULT_CODES } from "../../../src/server/kernel/core/errors.ts";
+import { failureOf } from "../../../src/server/kernel/servlets/failures.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask, isAboutRefusals } from "../server.ts";
 

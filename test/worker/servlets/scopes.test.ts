@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import { fits } from "../../../src/core/glob.ts";
-import { Registry } from "../../../src/servlets/registry.ts";
-import { beyondOwn, isScope, mayBy, scopeFor } from "../../../src/servlets/scopes.ts";
-import { withoutOpenId } from "../../../src/features/sign-in/token-requests.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import { fits } from "../../../src/server/kernel/core/glob.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
+import { beyondOwn, isScope, mayBy, scopeFor } from "../../../src/server/kernel/servlets/scopes.ts";
+import { withoutOpenId } from "../../../src/server/features/sign-in/token-requests.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
 

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import type { Build } from "../../../src/features/installs/build.ts";
-import { demandServable } from "../../../src/features/installs/servable.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { isSkillOfProject, readSkill } from "../../../src/servlets/skills.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import type { Build } from "../../../src/server/features/installs/build.ts";
+import { demandServable } from "../../../src/server/features/installs/servable.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { isSkillOfProject, readSkill } from "../../../src/server/kernel/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";

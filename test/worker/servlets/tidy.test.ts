@@ -7,11 +7,11 @@ import {
   ListToolsResultSchema,
 } from "@modelcontextprotocol/core";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { olderResult } from "../../../src/mcp/legacy/shapes.ts";
-import { content, contents } from "../../../src/servlets/tidy/content.ts";
-import { validList } from "../../../src/servlets/tidy/lists.ts";
-import { completion, tidyToolResult } from "../../../src/servlets/tidy/results.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { olderResult } from "../../../src/server/kernel/mcp/legacy/shapes.ts";
+import { content, contents } from "../../../src/server/kernel/servlets/tidy/content.ts";
+import { validList } from "../../../src/server/kernel/servlets/tidy/lists.ts";
+import { completion, tidyToolResult } from "../../../src/server/kernel/servlets/tidy/results.ts";
 
 const SCHEMAS = {
   tools: ListToolsResultSchema,

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { RunContext } from "../../../src/core/call-context.ts";
-import type { Settled } from "../../../src/core/settled.ts";
-import { limits } from "../../../src/core/limits.ts";
+import type { RunContext } from "../../../src/server/kernel/core/call-context.ts";
+import type { Settled } from "../../../src/server/kernel/core/settled.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import {
   CallHooks,
   RemoteSignal,
   type RemoteHooks,
-} from "../../../src/features/state/remote-hooks.ts";
+} from "../../../src/server/features/state/remote-hooks.ts";
 
 const DAY = 86_400_000;
 

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { newAddress, send, type Sent } from "../calls/client.ts";
 

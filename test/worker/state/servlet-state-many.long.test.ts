@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import type { Json } from "../../../src/core/model.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { newAddress, send, type Sent } from "../calls/client.ts";
 
 /** Servlets that keep state for more callers than an isolate has memory for. */

@@ -2,19 +2,19 @@
 import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { stateful } from "../../../src/features/state/servlet-states.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import { StateRows } from "../../../src/features/state/state-rows.ts";
-import { sealingWith } from "../../../src/files/sealing.ts";
-import { StateSealing } from "../../../src/features/state/state-sealing.ts";
-import type { JournalHead } from "../../../src/core/record.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { stateful } from "../../../src/server/features/state/servlet-states.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import { StateRows } from "../../../src/server/features/state/state-rows.ts";
+import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
+import { StateSealing } from "../../../src/server/features/state/state-sealing.ts";
+import type { JournalHead } from "../../../src/server/kernel/core/record.ts";
+import { connected } from "../../../src/server/kernel/servlets/connect.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import type { Asks } from "../../../src/core/asks.ts";
-import type { CallToolResult } from "../../../src/core/model.ts";
-import { Suspended, Wait } from "../../../src/core/suspension.ts";
+import type { Asks } from "../../../src/server/kernel/core/asks.ts";
+import type { CallToolResult } from "../../../src/server/kernel/core/model.ts";
+import { Suspended, Wait } from "../../../src/server/kernel/core/suspension.ts";
 import { begin, goOn, newAddress, send, type Sent } from "../calls/client.ts";
 
 /** Servlets whose memory is where the last successful call of the same caller has left it. */

@@ -1,12 +1,12 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { callerKey } from "../../../src/core/callers.ts";
-import { stateful } from "../../../src/features/state/servlet-states.ts";
-import { hasTable } from "../../../src/storage/tables.ts";
-import { deploymentOf, readSettings } from "../../../src/settings/env.ts";
-import type { Json } from "../../../src/core/model.ts";
-import { connected } from "../../../src/servlets/connect.ts";
-import { nobodysCall } from "../../../src/servlets/servlet.ts";
+import { callerKey } from "../../../src/server/kernel/core/callers.ts";
+import { stateful } from "../../../src/server/features/state/servlet-states.ts";
+import { hasTable } from "../../../src/server/kernel/storage/tables.ts";
+import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
+import type { Json } from "../../../src/server/kernel/core/model.ts";
+import { connected } from "../../../src/server/kernel/servlets/connect.ts";
+import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 /** Callers of servlets that keep state, and what their quotas count. */

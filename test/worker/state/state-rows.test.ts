@@ -2,11 +2,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { CorruptState, StateRows } from "../../../src/features/state/state-rows.ts";
-import { sealingWith } from "../../../src/files/sealing.ts";
-import { StateSealing } from "../../../src/features/state/state-sealing.ts";
-import { BLOCK, mark, MARKS_EXPORT } from "../../../src/wasm/marks.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { CorruptState, StateRows } from "../../../src/server/features/state/state-rows.ts";
+import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
+import { StateSealing } from "../../../src/server/features/state/state-sealing.ts";
+import { BLOCK, mark, MARKS_EXPORT } from "../../../src/server/kernel/wasm/marks.ts";
 
 /** An instance whose guest sees one page of memory; the memory itself may have more. */
 function instanceWith(pages: number) {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import {
   isAtEnd,
   positionAfter,
   FIRST_POSITION,
   type StoredRow,
-} from "../../../src/storage/stored-rows.ts";
+} from "../../../src/server/kernel/storage/stored-rows.ts";
 
 /** Rows of another backend, which may be those of an isolate with a guest in it. */
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { Alarm } from "../../../src/storage/alarm.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { Alarm } from "../../../src/server/kernel/storage/alarm.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 
 /** Alarms: the platform keeps whole milliseconds of them, and loses some that are set as they go off. */
 

@@ -1,11 +1,11 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { env } from "cloudflare:workers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Installs } from "../../../src/features/installs/installs.ts";
-import { Counts } from "../../../src/features/usage/counts.ts";
-import type { Usage } from "../../../src/features/usage/usage-object.ts";
-import { RUNS } from "../../../src/settings/own-names.ts";
-import { copiesOf } from "../../../src/storage/copies.ts";
+import type { Installs } from "../../../src/server/features/installs/installs.ts";
+import { Counts } from "../../../src/server/features/usage/counts.ts";
+import type { Usage } from "../../../src/server/features/usage/usage-object.ts";
+import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
+import { copiesOf } from "../../../src/server/kernel/storage/copies.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { asked } from "../index.ts";
 import { eventually } from "../waiting.ts";

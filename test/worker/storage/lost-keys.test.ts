@@ -6,7 +6,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Sealer } from "../../../src/storage/vault.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 import { call, serverOf } from "../otc/client.ts";
 import { accept, prepare } from "../calls/client.ts";
 import { objectOf, taskOf, updateTask } from "../calls/faults.ts";

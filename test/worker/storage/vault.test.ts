@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import type { KeyRing } from "../../../src/storage/key-ring.ts";
-import { Sealer } from "../../../src/storage/vault.ts";
+import type { KeyRing } from "../../../src/server/kernel/storage/key-ring.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 
 /** What is sealed is opened at its own place only, and whole. */
 const key = { id: 7, bytes: crypto.getRandomValues(new Uint8Array(32)) };

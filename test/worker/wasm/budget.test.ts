@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { Reservation } from "../../../src/wasm/budget.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { Reservation } from "../../../src/server/kernel/wasm/budget.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
 
 /** The memory of guests that wait, in one isolate. */
 describe("a place to wait in", () => {

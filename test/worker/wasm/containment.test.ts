@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { idleInstances } from "../../../src/wasm/pool.ts";
+import { idleInstances } from "../../../src/server/kernel/wasm/pool.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { callTool, textOf } from "../server.ts";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
-import { withRecordedAnswer, type Recorded } from "../../../src/core/record.ts";
-import { Wait } from "../../../src/core/suspension.ts";
-import { Reservation } from "../../../src/wasm/budget.ts";
-import { Guest, type Unwound } from "../../../src/wasm/guest.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { withRecordedAnswer, type Recorded } from "../../../src/server/kernel/core/record.ts";
+import { Wait } from "../../../src/server/kernel/core/suspension.ts";
+import { Reservation } from "../../../src/server/kernel/wasm/budget.ts";
+import { Guest, type Unwound } from "../../../src/server/kernel/wasm/guest.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
 
 /** Times that a guest names, or waits for: whole milliseconds, by a clock that goes on. */
 

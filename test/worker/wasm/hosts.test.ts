@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isAllowed } from "../../../src/wasm/hosts.ts";
+import { isAllowed } from "../../../src/server/kernel/wasm/hosts.ts";
 
 /** True if a servlet that may reach every public host could get there; false for an invalid URL. */
 const isReached = (address: string, patterns = ["*"]) =>

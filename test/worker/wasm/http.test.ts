@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { limits } from "../../../src/core/limits.ts";
-import { dialects } from "../../../src/servlets/dialects.ts";
-import { callExport, type Setup } from "../../../src/wasm/call.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { extismFunctions } from "../../../src/wasm/extism.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { instantiate } from "../../../src/wasm/link.ts";
-import { nobody } from "../../../src/wasm/pool.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
+import { callExport, type Setup } from "../../../src/server/kernel/wasm/call.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { extismFunctions } from "../../../src/server/kernel/wasm/extism.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { instantiate } from "../../../src/server/kernel/wasm/link.ts";
+import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { VERSION } from "../../../src/core/version.ts";
+import { VERSION } from "../../../src/server/kernel/core/version.ts";
 
 const probe = bundle.servlets.find(({ name }) => name === "probe")!;
 const { userFunctions } = dialects[probe.dialect];

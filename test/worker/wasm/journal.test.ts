@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 
 const QUESTION = { what: "sleep", details: "10" };
 const began = Date.now();

@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../src/app.ts";
-import { Kernel } from "../../../src/kernel.ts";
-import { limits } from "../../../src/core/limits.ts";
+import { createApp } from "../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { Guest } from "../../../src/wasm/guest.ts";
-import { fingerprint } from "../../../src/wasm/image.ts";
-import { Journal } from "../../../src/wasm/journal.ts";
-import { startWorld } from "../../../src/wasm/world.ts";
-import { instantiate } from "../../../src/wasm/link.ts";
-import { idleInstances, nobody } from "../../../src/wasm/pool.ts";
+import { Guest } from "../../../src/server/kernel/wasm/guest.ts";
+import { fingerprint } from "../../../src/server/kernel/wasm/image.ts";
+import { Journal } from "../../../src/server/kernel/wasm/journal.ts";
+import { startWorld } from "../../../src/server/kernel/wasm/world.ts";
+import { instantiate } from "../../../src/server/kernel/wasm/link.ts";
+import { idleInstances, nobody } from "../../../src/server/kernel/wasm/pool.ts";
 import { app, ask, callTool, modern, post, settings, textOf } from "../server.ts";
 
 const servlet = (name: string) => bundle.servlets.find((one) => one.name === name)!;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Registry } from "../../../src/servlets/registry.ts";
+import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 test("a servlet with dynamic lists may have no start functions", async () => {

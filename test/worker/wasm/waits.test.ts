@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 
-import { JOURNAL_VERSION, type JournalEntry } from "../../../src/core/record.ts";
-import { dialects } from "../../../src/servlets/dialects.ts";
-import { callExport, type Setup } from "../../../src/wasm/call.ts";
-import { processor } from "../../../src/wasm/processor.ts";
-import { Waits } from "../../../src/wasm/waits.ts";
-import { liveWorld } from "../../../src/wasm/world.ts";
+import { JOURNAL_VERSION, type JournalEntry } from "../../../src/server/kernel/core/record.ts";
+import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
+import { callExport, type Setup } from "../../../src/server/kernel/wasm/call.ts";
+import { processor } from "../../../src/server/kernel/wasm/processor.ts";
+import { Waits } from "../../../src/server/kernel/wasm/waits.ts";
+import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
 
 const usual = { ...limits };

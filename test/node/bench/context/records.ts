@@ -1,7 +1,7 @@
 /** Many tools, as those of business software are described: ten for each kind of record. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Profiles } from "../../../../src/servlets/profiles.ts";
+import type { Profiles } from "../../../../src/server/kernel/servlets/profiles.ts";
 
 /** How many tools a conversation has. */
 export const SIZES = [10, 100, 300, 1000] as const;

@@ -5,7 +5,7 @@ import { cp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { build, host, project } from "../../host/hosting.ts";
 import { buildWorker, freePort, serve } from "../../workerd.ts";
 import { writeMain } from "../plugins.ts";

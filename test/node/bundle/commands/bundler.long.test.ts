@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { askBundler, BUNDLER } from "../../../../src/bundle/commands/ask-bundler.ts";
+import { askBundler, BUNDLER } from "../../../../src/tools/commands/ask-bundler.ts";
 import { freePort } from "../../workerd.ts";
 import { run } from "./running.ts";
 
@@ -11,7 +11,7 @@ import { run } from "./running.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 /** The path of a module of commands, as a literal. */
-const module = (name: string) => JSON.stringify(resolve(`src/bundle/commands/${name}.ts`));
+const module = (name: string) => JSON.stringify(resolve(`src/tools/commands/${name}.ts`));
 
 test("without a bundler that listens, the build command makes the bundle itself", async () => {
   expect(await askBundler([])).toBeUndefined();
@@ -33,12 +33,12 @@ export default defineServlet({ tools: { one: { description: "One.", handler: () 
     );
     await writeFile(
       join(project, "wrangler.toml"),
-      `name = "wrong"\nmain = "index.js"\ncompatibility_date = "2026-09-01"\n[build]\ncommand = "node ${resolve("src/bundle/commands/bundle.ts")}"\n`,
+      `name = "wrong"\nmain = "index.js"\ncompatibility_date = "2026-09-01"\n[build]\ncommand = "node ${resolve("src/tools/commands/bundle.ts")}"\n`,
     );
     await writeFile(join(project, "index.js"), "export default { fetch: () => new Response() };\n");
     const script = `process.chdir(${JSON.stringify(project)});
 process.argv = [process.execPath, "cli.ts", "dev", "--ip=127.0.0.1", "--port=${await freePort()}"];
-await import(${JSON.stringify(resolve("src/bundle/commands/cli.ts"))});`;
+await import(${JSON.stringify(resolve("src/tools/commands/cli.ts"))});`;
     const { code, stdout, stderr } = await run(process.execPath, ["-e", script]);
     expect(stderr).toContain("Type 'string' is not assignable to type 'number'");
     expect(stderr).toContain("The bundle was not made.");

@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { costOf, type Cost } from "../../../../src/bundle/commands/cost.ts";
-import { costRows } from "../../../../src/bundle/commands/report.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import { costOf, type Cost } from "../../../../src/tools/commands/cost.ts";
+import { costRows } from "../../../../src/tools/commands/report.ts";
 
 /** A servlet with a tool for each way in which a call may end. */
 const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";

@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readBuild } from "../../../../src/features/installs/build.ts";
-import { deploy as deployment } from "../../../../src/bundle/commands/deploy.ts";
-import type { Output } from "../../../../src/bundle/commands/wrangler.ts";
+import { readBuild } from "../../../../src/server/features/installs/build.ts";
+import { deploy as deployment } from "../../../../src/tools/commands/deploy.ts";
+import type { Output } from "../../../../src/tools/commands/wrangler.ts";
 import { captured, run, type Ended } from "./running.ts";
 
 /** `npm run deploy`: with the real wrangler and a server in the place of Cloudflare's API, and with a stand-in for both. */
@@ -125,7 +125,7 @@ async function deploy(bindings: string, ...more: string[]) {
 /** Deploys in a process of its own with the real wrangler. */
 async function deployByWrangler(bindings: string, ...more: string[]) {
   const { args, variables } = await prepared(bindings, more);
-  const command = ["src/bundle/commands/cli.ts", "deploy", ...args];
+  const command = ["src/tools/commands/cli.ts", "deploy", ...args];
   return said(await run(process.execPath, command, variables));
 }
 

@@ -13,9 +13,9 @@ import {
   readDev,
   readiness,
   reloadForVariables,
-} from "../../../../src/bundle/commands/dev.ts";
-import { placeOfRuns } from "../../../../src/bundle/commands/place-of-runs.ts";
-import { runNodeScript } from "../../../../src/bundle/commands/wrangler.ts";
+} from "../../../../src/tools/commands/dev.ts";
+import { placeOfRuns } from "../../../../src/tools/commands/place-of-runs.ts";
+import { runNodeScript } from "../../../../src/tools/commands/wrangler.ts";
 import { run } from "./running.ts";
 
 const devArguments = async (given: string[]) => (await readDev(given)).args;
@@ -153,7 +153,7 @@ test("a port that is taken is one line, and nothing is started", async () => {
 
 test("help is shown before anything is made", async () => {
   const empty = await mkdtemp(join(tmpdir(), "dev-help-"));
-  const cli = resolve("src/bundle/commands/cli.ts");
+  const cli = resolve("src/tools/commands/cli.ts");
   for (const [command, own] of Object.entries({
     dev: "--port",
     start: "--trust-proxy",
@@ -390,7 +390,7 @@ describe("nothing but `dev` says that only this machine reaches the server", () 
 
   test("a bundle is not made, and wrangler does not go on with the last one", async () => {
     await writeFile(join(project, ".dev.vars"), "EDGE_SERVLETS_RUNS=on-loopback");
-    const command = resolve("src/bundle/commands/bundle.ts");
+    const command = resolve("src/tools/commands/bundle.ts");
     const script = `process.chdir(${JSON.stringify(project)}); await import(${JSON.stringify(pathToFileURL(command))})`;
     const variables = { WRANGLER_COMMAND: "dev" };
     const { code, stderr } = await run(process.execPath, ["-e", script], variables);

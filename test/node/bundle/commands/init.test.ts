@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { init } from "../../../../src/bundle/commands/init.ts";
+import { init } from "../../../../src/tools/commands/init.ts";
 
 const TEMPLATE = "package/template";
 let folder: string;

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { install } from "../../../../src/bundle/commands/installs.ts";
+import { install } from "../../../../src/tools/commands/installs.ts";
 import { begun, Operator, serveLoading } from "../../http/installing.ts";
 import { lists } from "../modules.ts";
 import { captured, servlets as runServlets, servletsProcess } from "./running.ts";

@@ -16,12 +16,12 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { keyCommand } from "../../../../src/bundle/commands/keys.ts";
-import { localValues } from "../../../../src/bundle/commands/local-variables.ts";
-import { Refusal } from "../../../../src/bundle/refusal.ts";
-import { variableFilesIn, variablesIn } from "../../../../src/bundle/variable-files.ts";
-import { isPassphrase } from "../../../../src/auth/passphrase.ts";
-import { readVariables } from "../../../../src/host/variables.ts";
+import { keyCommand } from "../../../../src/tools/commands/keys.ts";
+import { localValues } from "../../../../src/tools/commands/local-variables.ts";
+import { Refusal } from "../../../../src/tools/bundle/refusal.ts";
+import { variableFilesIn, variablesIn } from "../../../../src/tools/bundle/variable-files.ts";
+import { isPassphrase } from "../../../../src/server/kernel/auth/passphrase.ts";
+import { readVariables } from "../../../../src/tools/host/variables.ts";
 
 /** `npm run keys` and `npm run passphrase`, as an operator runs them. */
 
@@ -36,11 +36,13 @@ const keys = async (...args: string[]) => keyCommand(args, folder);
 
 /** Runs `keys` in a process of its own. */
 const keysProcess = (...args: string[]) =>
-  run("node", [resolve("src/bundle/commands/cli.ts"), "keys", ...args], { cwd: folder });
+  run("node", [resolve("src/tools/commands/cli.ts"), "keys", ...args], { cwd: folder });
 
 /** Runs the command with `typed` on its standard input, which is closed at once without it. */
 function passphrase(typed?: string): Promise<{ stdout: string; stderr: string }> {
-  const running = run("node", [resolve("src/bundle/commands/passphrase.ts")], { cwd: folder });
+  const running = run("node", [resolve("src/tools/commands/passphrase.ts")], {
+    cwd: folder,
+  });
   running.child.stdin!.end(typed === undefined ? "" : `${typed}\n`);
   return running;
 }

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { registryCommand } from "../../../../src/bundle/commands/registry.ts";
+import { registryCommand } from "../../../../src/tools/commands/registry.ts";
 import { serving } from "../../http/serving.ts";
 
 /** `npm run registry`, as an operator runs it, against servers of this project that say that they are elsewhere. */

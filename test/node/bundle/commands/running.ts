@@ -1,8 +1,8 @@
 /** Runs the commands of `npm run servlets` for tests. */
 import { execFile } from "node:child_process";
 import { vi } from "vitest";
-import { servletCommand } from "../../../../src/bundle/commands/servlets.ts";
-import { runCommand } from "../../../../src/bundle/refusal.ts";
+import { servletCommand } from "../../../../src/tools/commands/servlets.ts";
+import { runCommand } from "../../../../src/tools/bundle/refusal.ts";
 
 export interface Ended {
   code: number;
@@ -32,7 +32,7 @@ export function run(program: string, args: string[], variables: Variables = {}):
 
 /** Runs a command of `npm run servlets` as a person would, in a process of its own. */
 export const servletsProcess = (args: string[], variables: Variables = {}): Promise<Ended> =>
-  run(process.execPath, ["src/bundle/commands/cli.ts", "servlets", ...args], variables);
+  run(process.execPath, ["src/tools/commands/cli.ts", "servlets", ...args], variables);
 
 const exitCode = () => Number(process.exitCode ?? 0);
 

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { examine, locate } from "../../../../src/bundle/commands/examine.ts";
-import { newServlet } from "../../../../src/bundle/commands/new.ts";
-import { modelReport, servletReport } from "../../../../src/bundle/commands/report.ts";
-import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { examine, locate } from "../../../../src/tools/commands/examine.ts";
+import { newServlet } from "../../../../src/tools/commands/new.ts";
+import { modelReport, servletReport } from "../../../../src/tools/commands/report.ts";
+import { assemble } from "../../../../src/tools/bundle/wasm/binaryen.ts";
 import { run, servlets as runServlets, servletsProcess } from "./running.ts";
 
 /** The command `npm run servlets`. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
-import { lackingLines, signInTables } from "../../../../src/bundle/commands/wrangler-config.ts";
+import { lackingLines, signInTables } from "../../../../src/tools/commands/wrangler-config.ts";
 
 /** The members of a configuration that these tests read. */
 interface Config {

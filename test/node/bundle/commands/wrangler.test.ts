@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { runNodeScript } from "../../../../src/bundle/commands/wrangler.ts";
+import { runNodeScript } from "../../../../src/tools/commands/wrangler.ts";
 import { run } from "./running.ts";
 
 /** Runs of wrangler, and of other scripts. */
 
-const MODULE = pathToFileURL(resolve("src/bundle/commands/wrangler.ts")).href;
+const MODULE = pathToFileURL(resolve("src/tools/commands/wrangler.ts")).href;
 
 test("its output says which stream it was written to", async () => {
   const written = { stdout: "", stderr: "" };

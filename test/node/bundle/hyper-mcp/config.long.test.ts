@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../../../../src/bundle/hyper-mcp/config.ts";
+import { readConfig } from "../../../../src/tools/bundle/hyper-mcp/config.ts";
 
 const read = (text: string, environment: Record<string, string> = {}, file = "config.json") =>
   readConfig(file, text, environment);

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { catalogOf, makeBundle } from "../../../../src/bundle/bundle.ts";
-import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
+import { catalogOf, makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import { assemble } from "../../../../src/tools/bundle/wasm/binaryen.ts";
 import { servlets, type Ended } from "../commands/running.ts";
 
 /** The command `npm run servlets -- import`. */
@@ -292,7 +292,7 @@ describe("is refused, and nothing is written:", () => {
 });
 
 test("no secret has the name of a setting of the server", async () => {
-  const settings = (await readFile("src/settings/env.ts", "utf8")).match(
+  const settings = (await readFile("src/server/kernel/settings/env.ts", "utf8")).match(
     /(?<=^ {2})[A-Z_]+(?=: )/gm,
   )!;
   expect(settings).toContain("OWNER_PASSPHRASE");

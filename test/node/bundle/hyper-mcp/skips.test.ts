@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { wholePattern } from "../../../../src/bundle/hyper-mcp/skips.ts";
-import { wholeMatch } from "../../../../src/servlets/catalog.ts";
+import { wholePattern } from "../../../../src/tools/bundle/hyper-mcp/skips.ts";
+import { wholeMatch } from "../../../../src/server/kernel/servlets/catalog.ts";
 
 /** Names that hyper-mcp hides by a pattern, and names that it offers. */
 describe("a pattern of Rust", () => {

@@ -1,7 +1,7 @@
 /** An API made from its description: it answers requests that fit, with examples, and throws at all others. */
 import { expect } from "vitest";
-import { exampleOf } from "../../../../src/schema/example.ts";
-import type { Json } from "../../../../src/core/model.ts";
+import { exampleOf } from "../../../../src/server/kernel/schema/example.ts";
+import type { Json } from "../../../../src/server/kernel/core/model.ts";
 import type {
   Description,
   OperationObject,
@@ -9,7 +9,7 @@ import type {
   PathItem,
   RequestBody,
   ResponseObject,
-} from "../../../../src/bundle/openapi/description.ts";
+} from "../../../../src/languages/openapi/description.ts";
 
 export interface Mock {
   fetch(request: Request): Promise<Response>;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { Description } from "../../../../src/bundle/openapi/description.ts";
-import { pagingOf } from "../../../../src/bundle/openapi/paging.ts";
-import { Schemas } from "../../../../src/bundle/openapi/schemas.ts";
+import { Description } from "../../../../src/languages/openapi/description.ts";
+import { pagingOf } from "../../../../src/languages/openapi/paging.ts";
+import { Schemas } from "../../../../src/languages/openapi/schemas.ts";
 
 const schemas = new Schemas(
   new Description("", { openapi: "3.1.0", info: { title: "", version: "" }, paths: {} }),

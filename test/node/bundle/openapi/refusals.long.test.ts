@@ -3,9 +3,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../../src/core/limits.ts";
-import { loadServlet } from "../../../../src/testing/index.ts";
-import { newServlet } from "../../../../src/bundle/commands/new.ts";
+import { configureLimits, limits } from "../../../../src/server/kernel/core/limits.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
+import { newServlet } from "../../../../src/tools/commands/new.ts";
 
 /** Descriptions of which no servlet is made, or not of all: the message says why, and nothing is written. */
 let folder: string;

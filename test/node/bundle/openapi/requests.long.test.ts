@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Json } from "../../../../src/core/model.ts";
-import { newServlet } from "../../../../src/bundle/commands/new.ts";
-import { loadServlet, type ServletUnderTest } from "../../../../src/testing/index.ts";
+import type { Json } from "../../../../src/server/kernel/core/model.ts";
+import { newServlet } from "../../../../src/tools/commands/new.ts";
+import { loadServlet, type ServletUnderTest } from "../../../../src/tools/testing/index.ts";
 import { run } from "../commands/running.ts";
 
 /** The requests that servlets of descriptions make, for arguments: each case is an operation of one servlet. */

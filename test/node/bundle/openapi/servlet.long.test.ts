@@ -2,10 +2,10 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { exampleOf } from "../../../../src/schema/example.ts";
-import { newServlet } from "../../../../src/bundle/commands/new.ts";
-import { readDescription } from "../../../../src/bundle/openapi/description.ts";
-import { loadServlet, type Script } from "../../../../src/testing/index.ts";
+import { exampleOf } from "../../../../src/server/kernel/schema/example.ts";
+import { newServlet } from "../../../../src/tools/commands/new.ts";
+import { readDescription } from "../../../../src/languages/openapi/description.ts";
+import { loadServlet, type Script } from "../../../../src/tools/testing/index.ts";
 import { readPage } from "../../docs/pages.ts";
 import { run } from "../commands/running.ts";
 import { mockOf } from "./mock.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
 
 /** Packages do in a servlet what they do where they are installed: they read files, ask for versions, import by computed names. */
 let folder: string;

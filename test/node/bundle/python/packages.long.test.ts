@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { zipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { packagesOf } from "../../../../src/bundle/python/packages.ts";
-import { requirementOf } from "../../../../src/bundle/python/requirements.ts";
-import { limits } from "../../../../src/core/limits.ts";
+import { packagesOf } from "../../../../src/languages/python/packages.ts";
+import { requirementOf } from "../../../../src/languages/python/requirements.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { PackageIndex } from "./package-index.ts";
 
 let index: PackageIndex;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
 import { afterEach, beforeEach } from "vitest";
-import { addSource, type AddOptions } from "../../../../src/bundle/sources/add.ts";
+import { addSource, type AddOptions } from "../../../../src/tools/bundle/sources/add.ts";
 import { assembled } from "../wasm/wat-guests.ts";
 import { TestRegistry, type Layer } from "./registry.ts";
 

@@ -1,6 +1,6 @@
 import dns from "node:dns";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { lookupFor, redirected, requestSource } from "../../../../src/bundle/sources/http.ts";
+import { lookupFor, redirected, requestSource } from "../../../../src/tools/bundle/sources/http.ts";
 
 /** Where requests for sources may go. */
 

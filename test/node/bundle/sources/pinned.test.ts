@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { adding, servlet } from "./adding.ts";
 
 /** Sources must be what the lock file pins. */

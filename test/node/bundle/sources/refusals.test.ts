@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { configureLimits, limits } from "../../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../../src/server/kernel/core/limits.ts";
 import { adding, servlet, tarLayer, WASM } from "./adding.ts";
 import type { Layer } from "./registry.ts";
 import { IDENTITY, ISSUER, keyPair, pem, signByKey, sigstore } from "./signing.ts";

@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { Refusals } from "../../../../src/bundle/refusal.ts";
-import { scan } from "../../../../src/bundle/scan.ts";
-import type { Trust } from "../../../../src/bundle/sources/add.ts";
-import { updateOf } from "../../../../src/bundle/sources/update.ts";
+import { Refusals } from "../../../../src/tools/bundle/refusal.ts";
+import { scan } from "../../../../src/tools/bundle/scan.ts";
+import type { Trust } from "../../../../src/tools/bundle/sources/add.ts";
+import { updateOf } from "../../../../src/tools/bundle/sources/update.ts";
 import { adding, servlet, tarLayer } from "./adding.ts";
 import { keyPair, pem, signByKey } from "./signing.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
 /** Messages of the bundle step about servlets in TypeScript that are wrong. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { servletFolder, textOf, tool } from "./writing.ts";
 
 /** Packages of the servlet's own project, outside of this one, and which of their builds is taken. */

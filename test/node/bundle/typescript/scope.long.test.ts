@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { servletFolder, textOf, tool } from "./writing.ts";
 
 /** Module scope: warnings about time and chance in it, stacks that lead to it, and state that calls leave in it. */

@@ -4,8 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { checkTypes } from "../../../../src/bundle/typescript/types.ts";
-import { loadServlet } from "../../../../src/testing/index.ts";
+import { checkTypes } from "../../../../src/languages/typescript/types.ts";
+import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
 /** The type check of servlets: what it knows, and that editors know the same. */
@@ -195,7 +195,7 @@ test("nothing of Node is there, whatever types packages bring, and an editor say
   const said = await refusalOf({ ...WITH_NODE, "servlet.ts": source });
   for (const name of ["Buffer", "process", "document"]) expect(said).toContain(`name '${name}'`);
   const settings = {
-    extends: resolve("src/sdk/servlets.tsconfig.json"),
+    extends: resolve("src/kit/servlets.tsconfig.json"),
     include: ["*.ts"],
   };
   await folder.write({ "tsconfig.json": JSON.stringify(settings) });
@@ -223,7 +223,7 @@ test.each(["servlets", "tests"])(
     const tests = files.filter((file) => file.endsWith(".test.ts"));
     expect(compilerOptions.types).toEqual(kind === "tests" ? ["node"] : []);
     expect(tests.length > 0).toBe(kind === "tests");
-    expect(files.includes("../src/sdk/ambient.d.ts")).toBe(kind === "servlets");
+    expect(files.includes("../src/kit/ambient.d.ts")).toBe(kind === "servlets");
   },
 );
 

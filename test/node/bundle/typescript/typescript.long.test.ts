@@ -3,8 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import { makeBundle } from "../../../../src/bundle/bundle.ts";
-import { loadServlet, type Script, type ServletUnderTest } from "../../../../src/testing/index.ts";
+import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../../src/tools/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
 
 /** Servlets in TypeScript: what the compiler makes of them, and what they answer when they fail. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { concatenate } from "../../../../src/wasm/image.ts";
-import { MARKS_EXPORT } from "../../../../src/wasm/marks.ts";
-import { idleInstances } from "../../../../src/wasm/pool.ts";
-import { text } from "../../../../src/bundle/wasm/bytes.ts";
+import { concatenate } from "../../../../src/server/kernel/wasm/image.ts";
+import { MARKS_EXPORT } from "../../../../src/server/kernel/wasm/marks.ts";
+import { idleInstances } from "../../../../src/server/kernel/wasm/pool.ts";
+import { text } from "../../../../src/tools/bundle/wasm/bytes.ts";
 import { assembled, callGuest, programOf } from "./wat-guests.ts";
 
 /** A plugin cannot name what the bundle step adds, whatever it exports and imports. */

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { offeredFunctions } from "../../../../src/bundle/wasm/check.ts";
-import { importTypes, kernelTypes, mismatch } from "../../../../src/bundle/wasm/import-types.ts";
+import { offeredFunctions } from "../../../../src/tools/bundle/wasm/check.ts";
+import {
+  importTypes,
+  kernelTypes,
+  mismatch,
+} from "../../../../src/tools/bundle/wasm/import-types.ts";
 import { bundling } from "../bundling.ts";
 import { plugin } from "../modules.ts";
 
@@ -45,6 +49,6 @@ describe("imports of another type than the host's", () => {
         Object.keys(functions).toSorted(),
       );
     }
-    expect((await kernelTypes("src/bundle/wasm/kernel.wat")).get("store_u8")).toBe("li->");
+    expect((await kernelTypes("src/tools/bundle/wasm/kernel.wat")).get("store_u8")).toBe("li->");
   });
 });

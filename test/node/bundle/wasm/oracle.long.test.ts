@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
-import { runnerScripts } from "../../../../src/bundle/runner-scripts.ts";
-import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
-import { build, sourceIn } from "../../../../src/bundle/source.ts";
-import { callExport } from "../../../../src/wasm/call.ts";
-import { liveWorld } from "../../../../src/wasm/world.ts";
+import { runnerScripts } from "../../../../src/tools/bundle/runner-scripts.ts";
+import { prepare } from "../../../../src/tools/bundle/wasm/prepare.ts";
+import { build, sourceIn } from "../../../../src/tools/bundle/source.ts";
+import { callExport } from "../../../../src/server/kernel/wasm/call.ts";
+import { liveWorld } from "../../../../src/server/kernel/wasm/world.ts";
 
 /**
  * A prepared servlet, run by this project, gives to the byte what the plugin as it was compiled gives
@@ -67,16 +67,16 @@ describe.each(cases)("%s %s", (folder, name, input) => {
 });
 
 test("the JSON Schema of the manifest is the one that is committed", async () => {
-  const { manifestSchema } = await import("../../../../src/servlets/manifest.ts");
+  const { manifestSchema } = await import("../../../../src/server/kernel/servlets/manifest.ts");
   const { toJSONSchema } = await import("zod");
-  const committed = JSON.parse(await readFile("src/bundle/servlet.schema.json", "utf8"));
+  const committed = JSON.parse(await readFile("src/tools/bundle/servlet.schema.json", "utf8"));
   expect(toJSONSchema(manifestSchema())).toEqual(committed);
 });
 
 test("the same input makes the same bundle, to the byte", async () => {
-  const { makeBundle } = await import("../../../../src/bundle/bundle.ts");
-  const { skillsIn } = await import("../../../../src/bundle/skills.ts");
-  const { bundleSource } = await import("../../../../src/bundle/bundle-module.ts");
+  const { makeBundle } = await import("../../../../src/tools/bundle/bundle.ts");
+  const { skillsIn } = await import("../../../../src/tools/bundle/skills.ts");
+  const { bundleSource } = await import("../../../../src/tools/bundle/bundle-module.ts");
   const options = { folders: ["plugins"], progress: () => {} };
   const warm = await makeBundle({ ...options, cache: ".bundle" });
   const again = await makeBundle({ ...options, cache: ".bundle" });
@@ -84,7 +84,7 @@ test("the same input makes the same bundle, to the byte", async () => {
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
   const { archive: skills } = await skillsIn(".", ".bundle");
-  const { featuresOf } = await import("../../../../src/bundle/commands/make-module.ts");
+  const { featuresOf } = await import("../../../../src/tools/commands/make-module.ts");
   const features = featuresOf({ servlets: warm.map(({ found }) => found) });
   const source = bundleSource(warm, out, runner, { skills, features });
   expect(source).toBe(await readFile(out, "utf8"));

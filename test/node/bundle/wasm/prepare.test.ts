@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { NAMESPACES, SERVLET_EXPORTS } from "../../../../src/bundle/wasm/check.ts";
-import { resultOf } from "../../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/core/limits.ts";
+import { NAMESPACES, SERVLET_EXPORTS } from "../../../../src/tools/bundle/wasm/check.ts";
+import { resultOf } from "../../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { assembled } from "./wat-guests.ts";
 
 /** Under which name the result of a preparation is kept. */

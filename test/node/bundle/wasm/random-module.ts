@@ -2,9 +2,9 @@
  * Random modules, valid by construction, that write to memory in as many ways as a compiler could, and in
  * some that none would: for tests of what the bundle step adds to a guest's code.
  */
-import { leb, text } from "../../../../src/bundle/wasm/bytes.ts";
-import { OP } from "../../../../src/bundle/wasm/instructions.ts";
-import { concatenate } from "../../../../src/wasm/image.ts";
+import { leb, text } from "../../../../src/tools/bundle/wasm/bytes.ts";
+import { OP } from "../../../../src/tools/bundle/wasm/instructions.ts";
+import { concatenate } from "../../../../src/server/kernel/wasm/image.ts";
 import type { Chance } from "../../fuzz/chance.ts";
 import { RandomFunction, TYPES } from "./random-statements.ts";
 import { CONST, FUNCTIONS, I32, PAGES, signed } from "./random-values.ts";

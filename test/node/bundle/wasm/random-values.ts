@@ -1,6 +1,6 @@
 /** Random code for one function: addresses, numbers and stores. */
-import { leb } from "../../../../src/bundle/wasm/bytes.ts";
-import { OP } from "../../../../src/bundle/wasm/instructions.ts";
+import { leb } from "../../../../src/tools/bundle/wasm/bytes.ts";
+import { OP } from "../../../../src/tools/bundle/wasm/instructions.ts";
 import type { Chance } from "../../fuzz/chance.ts";
 
 export const FUNCTIONS = 8;

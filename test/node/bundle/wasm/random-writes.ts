@@ -1,5 +1,5 @@
 /** Random code for one function: writes to memory. */
-import { OP } from "../../../../src/bundle/wasm/instructions.ts";
+import { OP } from "../../../../src/tools/bundle/wasm/instructions.ts";
 import { ADD, AND, GET, NUMBERS, PAGES, RandomValues, SET } from "./random-values.ts";
 
 /** Those that may just share a mark, or just not. */

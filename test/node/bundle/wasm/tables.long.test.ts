@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { assemble } from "../../../../src/bundle/wasm/binaryen.ts";
-import { rewrite } from "../../../../src/bundle/wasm/binary.ts";
-import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/core/limits.ts";
+import { assemble } from "../../../../src/tools/bundle/wasm/binaryen.ts";
+import { rewrite } from "../../../../src/tools/bundle/wasm/binary.ts";
+import { prepare } from "../../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 /** Runs random programs with tracking and without, and compares them. */
-import { metered } from "../../../../src/bundle/wasm/fuel.ts";
-import { tracked } from "../../../../src/bundle/wasm/tracking.ts";
-import { viewsOf, imageOf, restoreImage } from "../../../../src/wasm/image.ts";
-import { MARKED, SPILL } from "../../../../src/wasm/marks.ts";
+import { metered } from "../../../../src/tools/bundle/wasm/fuel.ts";
+import { tracked } from "../../../../src/tools/bundle/wasm/tracking.ts";
+import { viewsOf, imageOf, restoreImage } from "../../../../src/server/kernel/wasm/image.ts";
+import { MARKED, SPILL } from "../../../../src/server/kernel/wasm/marks.ts";
 import { Chance } from "../../fuzz/chance.ts";
 import { MAXIMUM_PAGES, randomModule } from "./random-module.ts";
 import { FUNCTIONS, PAGES } from "./random-values.ts";

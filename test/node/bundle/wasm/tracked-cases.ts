@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import type { Ending, Program } from "../../../../src/wasm/call.ts";
-import { idleInstances } from "../../../../src/wasm/pool.ts";
+import type { Ending, Program } from "../../../../src/server/kernel/wasm/call.ts";
+import { idleInstances } from "../../../../src/server/kernel/wasm/pool.ts";
 import { assembled, callGuest, programOf } from "./wat-guests.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { dialects } from "../../../../src/servlets/dialects.ts";
-import { nobodysCall } from "../../../../src/servlets/servlet.ts";
-import { callExport, type Program } from "../../../../src/wasm/call.ts";
-import { nobody } from "../../../../src/wasm/pool.ts";
-import { liveWorld } from "../../../../src/wasm/world.ts";
-import type { Member } from "../../../../src/bundle/bundle.ts";
+import { dialects } from "../../../../src/server/kernel/servlets/dialects.ts";
+import { nobodysCall } from "../../../../src/server/kernel/servlets/servlet.ts";
+import { callExport, type Program } from "../../../../src/server/kernel/wasm/call.ts";
+import { nobody } from "../../../../src/server/kernel/wasm/pool.ts";
+import { liveWorld } from "../../../../src/server/kernel/wasm/world.ts";
+import type { Member } from "../../../../src/tools/bundle/bundle.ts";
 import { bundling } from "../bundling.ts";
 
 const { bundle } = bundling();

@@ -1,12 +1,12 @@
 /** Guests in text format, prepared and run as the server does it, for tests. */
 import { readFile, writeFile } from "node:fs/promises";
-import { FEATURES, inFolder, tool } from "../../../../src/bundle/wasm/binaryen.ts";
-import { prepare } from "../../../../src/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/core/limits.ts";
-import { callExport, type Ending, type Program } from "../../../../src/wasm/call.ts";
-import { nobody } from "../../../../src/wasm/pool.ts";
-import type { Setup } from "../../../../src/wasm/setup.ts";
-import { liveWorld } from "../../../../src/wasm/world.ts";
+import { FEATURES, inFolder, tool } from "../../../../src/tools/bundle/wasm/binaryen.ts";
+import { prepare } from "../../../../src/tools/bundle/wasm/prepare.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import { callExport, type Ending, type Program } from "../../../../src/server/kernel/wasm/call.ts";
+import { nobody } from "../../../../src/server/kernel/wasm/pool.ts";
+import type { Setup } from "../../../../src/server/kernel/wasm/setup.ts";
+import { liveWorld } from "../../../../src/server/kernel/wasm/world.ts";
 
 /** The wasm of a module with these fields; `features` are further ones, as binaryen calls them. */
 export const assembled = (

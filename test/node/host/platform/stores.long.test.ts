@@ -5,16 +5,20 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
-import { buildWorker } from "../../../../src/host/build.ts";
-import { modulesIn } from "../../../../src/host/modules.ts";
-import { storeService } from "../../../../src/host/stores.ts";
-import { configText, folderService, workerService } from "../../../../src/host/workerd-config.ts";
-import { startWorkerd, type Workerd } from "../../../../src/host/workerd.ts";
+import { buildWorker } from "../../../../src/tools/host/build.ts";
+import { modulesIn } from "../../../../src/tools/host/modules.ts";
+import { storeService } from "../../../../src/tools/host/stores.ts";
+import {
+  configText,
+  folderService,
+  workerService,
+} from "../../../../src/tools/host/workerd-config.ts";
+import { startWorkerd, type Workerd } from "../../../../src/tools/host/workerd.ts";
 
 /** What stands in for KV and R2 gives what wrangler's simulators of them give, operation by operation. */
 const DATE = "2026-09-01";
 const MAIN = resolve("test/worker/stores.ts");
-const PLATFORM = resolve("src/host/platform");
+const PLATFORM = resolve("src/tools/host/platform");
 
 let folder: string;
 let ours: Workerd;

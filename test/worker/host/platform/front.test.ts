@@ -1,10 +1,10 @@
 import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { createApp } from "../../../../src/app.ts";
-import { Kernel } from "../../../../src/kernel.ts";
-import { hashPassphrase } from "../../../../src/auth/passphrase.ts";
-import { RUNS } from "../../../../src/settings/own-names.ts";
-import { asOnCloudflare } from "../../../../src/host/platform/front.ts";
+import { createApp } from "../../../../src/server/kernel/app.ts";
+import { Kernel } from "../../../../src/server/kernel/kernel.ts";
+import { hashPassphrase } from "../../../../src/server/kernel/auth/passphrase.ts";
+import { RUNS } from "../../../../src/server/kernel/settings/own-names.ts";
+import { asOnCloudflare } from "../../../../src/tools/host/platform/front.ts";
 import { bundle } from "../../../bundle.gen.ts";
 import { PASSPHRASE, visitor, type App } from "../../auth/owner.ts";
 

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { Session } from "../../../../src/features/sessions/session.ts";
+import type { Session } from "../../../../src/server/features/sessions/session.ts";
 import {
   ABLE,
   accept,

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { Session } from "../../index.ts";
 import { post } from "../../server.ts";
 import { ABLE, accept, prepare, ROOTS, server, type Json } from "../../calls/client.ts";

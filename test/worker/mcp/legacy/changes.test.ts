@@ -1,10 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Hub } from "../../../../src/features/sessions/hub.ts";
-import { limits } from "../../../../src/core/limits.ts";
-import type { Session } from "../../../../src/features/sessions/session.ts";
-import { SessionCalls } from "../../../../src/features/sessions/session-calls.ts";
+import type { Hub } from "../../../../src/server/features/sessions/hub.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import type { Session } from "../../../../src/server/features/sessions/session.ts";
+import { SessionCalls } from "../../../../src/server/features/sessions/session-calls.ts";
 import { post } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
 import { as, clock, keyed, limited, prepare, ROOTS, send, type Json } from "../../calls/client.ts";

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
-import { sealerOf } from "../../../../src/storage/vault.ts";
-import { readSettings } from "../../../../src/settings/env.ts";
-import { limits } from "../../../../src/core/limits.ts";
+import { SealedRows } from "../../../../src/server/kernel/storage/sealed-rows.ts";
+import { sealerOf } from "../../../../src/server/kernel/storage/vault.ts";
+import { readSettings } from "../../../../src/server/kernel/settings/env.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { clock, limited, prepare, type Json } from "../../calls/client.ts";
 import { HOUR } from "../../calls/plans.ts";
 import { messagesIn } from "./session-rows.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../../src/core/limits.ts";
+import { configureLimits, limits } from "../../../../src/server/kernel/core/limits.ts";
 import { Task } from "../../index.ts";
 import { post } from "../../server.ts";
 import { accept, prepare, send, server as usual, type Json } from "../../calls/client.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import { readSettings } from "../../../../src/settings/env.ts";
-import { sealerOf } from "../../../../src/storage/vault.ts";
+import { readSettings } from "../../../../src/server/kernel/settings/env.ts";
+import { sealerOf } from "../../../../src/server/kernel/storage/vault.ts";
 import { post, URL_OF_MCP } from "../../server.ts";
 import { ABLE, server as usual, type Json } from "../../calls/client.ts";
 

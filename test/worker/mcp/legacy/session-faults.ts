@@ -1,10 +1,10 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect } from "vitest";
-import { SessionCalls } from "../../../../src/features/sessions/session-calls.ts";
-import { SessionStore } from "../../../../src/features/sessions/session-store.ts";
-import { SessionStreams } from "../../../../src/features/sessions/session-streams.ts";
-import { TaskStore } from "../../../../src/features/tasks/task-store.ts";
+import { SessionCalls } from "../../../../src/server/features/sessions/session-calls.ts";
+import { SessionStore } from "../../../../src/server/features/sessions/session-store.ts";
+import { SessionStreams } from "../../../../src/server/features/sessions/session-streams.ts";
+import { TaskStore } from "../../../../src/server/features/tasks/task-store.ts";
 import { Session, Task } from "../../index.ts";
 import { clock } from "../../calls/client.ts";
 import {

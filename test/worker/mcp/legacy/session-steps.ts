@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { answerOf } from "../../server.ts";
 import { eventually } from "../../waiting.ts";
 import type { Json } from "../../calls/client.ts";

@@ -1,11 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { StoredTasks } from "../../../../src/features/tasks/tasks.ts";
-import { Registry } from "../../../../src/servlets/registry.ts";
-import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
+import { StoredTasks } from "../../../../src/server/features/tasks/tasks.ts";
+import { Registry } from "../../../../src/server/kernel/servlets/registry.ts";
+import { SealedRows } from "../../../../src/server/kernel/storage/sealed-rows.ts";
 import { eventually } from "../../waiting.ts";
-import { limits } from "../../../../src/core/limits.ts";
-import { SessionStore } from "../../../../src/features/sessions/session-store.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import { SessionStore } from "../../../../src/server/features/sessions/session-store.ts";
 import { ABLE, clock, prepare } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, steps } from "../../calls/plans.ts";

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
+import { SealedRows } from "../../../../src/server/kernel/storage/sealed-rows.ts";
 import { Session } from "../../index.ts";
 import { limited, prepare, type Json } from "../../calls/client.ts";
 import { newWorld, objectOf, pause, prepareFaults } from "../../calls/faults.ts";

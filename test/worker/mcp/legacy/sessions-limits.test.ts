@@ -1,7 +1,7 @@
 import { isAboutRefusals } from "../../server.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { accept, clock, limited, prepare, ROOTS } from "../../calls/client.ts";
 import { pause } from "../../calls/faults.ts";
 import { ELICIT, HOUR, http, log, saidIn, steps } from "../../calls/plans.ts";

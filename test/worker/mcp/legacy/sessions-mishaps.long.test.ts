@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SessionStreams } from "../../../../src/features/sessions/session-streams.ts";
-import { limits } from "../../../../src/core/limits.ts";
+import { SessionStreams } from "../../../../src/server/features/sessions/session-streams.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { Session, Task } from "../../index.ts";
 import { accept, clock, prepare, type Json } from "../../calls/client.ts";
 import {

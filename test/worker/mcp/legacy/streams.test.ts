@@ -1,10 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { accept, clock, limited, prepare } from "../../calls/client.ts";
 import { ELICIT, log, saidIn } from "../../calls/plans.ts";
-import { SealedRows } from "../../../../src/storage/sealed-rows.ts";
-import { SessionStreams } from "../../../../src/features/sessions/session-streams.ts";
+import { SealedRows } from "../../../../src/server/kernel/storage/sealed-rows.ts";
+import { SessionStreams } from "../../../../src/server/features/sessions/session-streams.ts";
 import { Events, type SessionClient, type SessionEvent } from "./session-client.ts";
 import { instead } from "./session-faults.ts";
 import {

@@ -1,6 +1,6 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { accept, prepare, type Json } from "../../calls/client.ts";
 import { Events, resultIn, type SessionClient } from "./session-client.ts";
 import { begin, RELATED, resultOf, startedTask, until } from "./session-steps.ts";

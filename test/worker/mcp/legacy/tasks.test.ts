@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
 import { accept, clock, limited, prepare, type Json } from "../../calls/client.ts";
 import { objectOf } from "../../calls/faults.ts";
 import { Events, messageIn, resultIn, type SessionClient } from "./session-client.ts";

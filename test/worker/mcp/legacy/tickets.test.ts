@@ -1,12 +1,12 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../../src/core/limits.ts";
-import { sealerOf } from "../../../../src/storage/vault.ts";
-import type { ListDigests } from "../../../../src/mcp/legacy/list-digests.ts";
-import type { SessionTicket } from "../../../../src/features/sessions/session-object.ts";
-import { TicketSession } from "../../../../src/features/sessions/ticket-session.ts";
-import { readSettings } from "../../../../src/settings/env.ts";
+import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import { sealerOf } from "../../../../src/server/kernel/storage/vault.ts";
+import type { ListDigests } from "../../../../src/server/kernel/mcp/legacy/list-digests.ts";
+import type { SessionTicket } from "../../../../src/server/features/sessions/session-object.ts";
+import { TicketSession } from "../../../../src/server/features/sessions/ticket-session.ts";
+import { readSettings } from "../../../../src/server/kernel/settings/env.ts";
 import { bundle } from "../../../bundle.gen.ts";
 import { Session } from "../../index.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { Json } from "../../../../src/core/model.ts";
-import type { Means } from "../../../../src/servlets/hyper/token.ts";
+import type { Json } from "../../../../src/server/kernel/core/model.ts";
+import type { Means } from "../../../../src/server/kernel/servlets/hyper/token.ts";
 
 export const TOKEN_URL = "https://auth.example/token";
 export const DEVICE_URL = "https://auth.example/device";

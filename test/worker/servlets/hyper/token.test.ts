@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GuestError } from "../../../../src/wasm/guest.ts";
-import { accessToken } from "../../../../src/servlets/hyper/token.ts";
+import { GuestError } from "../../../../src/server/kernel/wasm/guest.ts";
+import { accessToken } from "../../../../src/server/kernel/servlets/hyper/token.ts";
 import { TOKEN_URL, SECRET, client, granted, ok, no, scripted } from "./token-script.ts";
 
 /** `get_access_token` where the servlet has what is needed, and what it may be asked with. */

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeBundle } from "../../../../../src/bundle/bundle.ts";
-import { loadServlet } from "../../../../../src/testing/index.ts";
+import { makeBundle } from "../../../../../src/tools/bundle/bundle.ts";
+import { loadServlet } from "../../../../../src/tools/testing/index.ts";
 import { CORPUS, packageOf, type Used } from "./corpus.ts";
 
 /** Packages from PyPI in servlets: they give there what they give elsewhere, or fail as docs/packages.md says. */

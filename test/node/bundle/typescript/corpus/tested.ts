@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
-import { makeBundle } from "../../../../../src/bundle/bundle.ts";
-import { checkTypes } from "../../../../../src/bundle/typescript/types.ts";
-import { loadServlet } from "../../../../../src/testing/index.ts";
+import { makeBundle } from "../../../../../src/tools/bundle/bundle.ts";
+import { checkTypes } from "../../../../../src/languages/typescript/types.ts";
+import { loadServlet } from "../../../../../src/tools/testing/index.ts";
 import { ANSWER, type Used } from "./corpus.ts";
 import { installPackages, usedInNode, useOf, writeServlet } from "./installed.ts";
 

@@ -1,0 +1,194 @@
+/** The page's connection to its server: the official client, with its messages recorded. */
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Prompt,
+  type Tool,
+} from "@modelcontextprotocol/client";
+import { config } from "zod";
+import type { Json } from "../server/kernel/core/model.ts";
+import { printableLine } from "../server/kernel/core/text.ts";
+import { paneAt } from "./panes.ts";
+import { announce } from "./tabs.ts";
+import { VIEW_TYPE, VIEWS_EXTENSION } from "../server/kernel/core/views.ts";
+
+// Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
+config({ jitless: true });
+
+/** A message that was sent or received, with its time in Unix ms. */
+export interface TimedMessage {
+  isSent: boolean;
+  at: number;
+  json: unknown;
+  /** True if it was exchanged with a view, instead of the server. */
+  isOfView?: true;
+}
+
+/** A question for the user. */
+export interface PendingAsk {
+  method: string;
+  params: Json;
+  /** Aborts when no answer is wanted any more. */
+  signal: AbortSignal;
+  answer(result: Json): void;
+}
+
+/** Receives what happens during a call. A connection has one at a time: that of its latest call. */
+export interface Listener {
+  onMessage(message: TimedMessage): void;
+  onLog(params: Json): void;
+  onAsk(asked: PendingAsk): unknown;
+}
+
+interface Listening {
+  by?: Listener;
+  /** The name of the entry that is called. */
+  name?: string;
+}
+
+/** How long a call may take, in ms: its user may take a while to answer. */
+const CALL_MS = 60 * 60_000;
+
+const META = "io.modelcontextprotocol/";
+
+export class Mcp {
+  readonly #client: Client;
+  readonly #listening: Listening;
+  readonly #tools: Promise<Map<string, Tool>>;
+  readonly #searched = new Map<string, Tool>();
+
+  private constructor(client: Client, listening: Listening) {
+    this.#client = client;
+    this.#listening = listening;
+    this.#tools = client
+      .listTools()
+      .then(({ tools }) => new Map(tools.map((one) => [one.name, one])));
+  }
+
+  /** Throws if the server cannot be reached or the sign-in has expired. */
+  static async connect(address: string): Promise<Mcp> {
+    const client = new Client(
+      { name: "edge-servlets-console", version: "1.0.0" },
+      {
+        capabilities: {
+          elicitation: { form: {}, url: {} },
+          sampling: {},
+          extensions: { [VIEWS_EXTENSION]: { mimeTypes: [VIEW_TYPE], elicitation: {} } },
+        },
+        versionNegotiation: { mode: "auto" },
+      },
+    );
+    const transport = new StreamableHTTPClientTransport(new URL(address, location.href));
+    const listening: Listening = {};
+    const record = (isSent: boolean, json: unknown) =>
+      listening.by?.onMessage({ isSent, at: Date.now(), json });
+    for (const method of ["elicitation/create", "sampling/createMessage"] as const) {
+      client.setRequestHandler(method, ({ params }, { mcpReq: { signal } }) => {
+        const { promise, resolve, reject } = Promise.withResolvers<Json>();
+        signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")));
+        listening.by?.onAsk({ method, params, signal, answer: resolve });
+        const question = "message" in params ? params.message : "A question for your model.";
+        const [name, asks] = [listening.name ?? "", question].map(printableLine);
+        announce({ name: name!, question: asks! }, promise);
+        return promise as never;
+      });
+    }
+    client.setNotificationHandler("notifications/message", ({ params }) =>
+      listening.by?.onLog(params),
+    );
+    await client.connect(transport);
+    const { onmessage } = transport;
+    const send = transport.send.bind(transport);
+    Object.assign(transport, {
+      onmessage(...given: Parameters<NonNullable<typeof onmessage>>) {
+        record(false, given[0]);
+        onmessage?.(...given);
+      },
+      send(...given: Parameters<typeof send>) {
+        record(true, given[0]);
+        return send(...given);
+      },
+    });
+    return new Mcp(client, listening);
+  }
+
+  /** Undefined for a tool that is not, or no longer, offered. */
+  async tool(name: string): Promise<Tool | undefined> {
+    return (await this.#tools).get(name) ?? this.#unlisted(name);
+  }
+
+  /** A tool that search finds but lists omit, from the page of its entry. */
+  async #unlisted(name: string): Promise<Tool | undefined> {
+    const known = this.#searched.get(name);
+    if (known !== undefined) return known;
+    const pane = await paneAt(`?${new URLSearchParams({ tool: name })}`);
+    const text = pane?.dataset["tool"];
+    if (text === undefined) return undefined;
+    const tool = JSON.parse(text) as Tool;
+    this.#searched.set(name, tool);
+    return tool;
+  }
+
+  async prompt(name: string): Promise<Prompt | undefined> {
+    const { prompts } = await this.#client.listPrompts();
+    return prompts.find((one) => one.name === name);
+  }
+
+  async call(
+    name: string,
+    given: Json,
+    listener: Listener,
+    options: { signal: AbortSignal; onprogress(progress: CallProgress): void },
+  ): Promise<CallToolResult> {
+    Object.assign(this.#listening, { by: listener, name });
+    const params = { name, arguments: given, _meta: { [`${META}logLevel`]: "debug" } };
+    const unlisted = this.#searched.get(name);
+    return this.#client.callTool(params, {
+      ...options,
+      timeout: CALL_MS,
+      ...(unlisted && { toolDefinition: unlisted }),
+    });
+  }
+
+  get(name: string, given: Record<string, string>, listener: Listener, signal: AbortSignal) {
+    Object.assign(this.#listening, { by: listener, name });
+    return this.#client.getPrompt({ name, arguments: given }, { signal, timeout: CALL_MS });
+  }
+
+  read(uri: string, listener: Listener, signal: AbortSignal) {
+    Object.assign(this.#listening, { by: listener, name: uri });
+    return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
+  }
+
+  /** Reads a resource while another call may run, whose listener stays. */
+  readBeside(uri: string) {
+    return this.#client.readResource({ uri }, { timeout: CALL_MS });
+  }
+
+  /** The view with this URI. Throws if there is none. */
+  async view(uri: string, listener: Listener, signal: AbortSignal) {
+    const { contents } = await this.read(uri, listener, signal);
+    const view = contents.find(({ mimeType }) => mimeType === VIEW_TYPE);
+    if (view === undefined) throw new Error(`The resource ${uri} is not a view.`);
+    return view;
+  }
+
+  /** Completions of an argument; empty where the server has none. */
+  async complete(
+    ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string },
+    argument: { name: string; value: string },
+    others: Record<string, string>,
+  ): Promise<string[]> {
+    const context = { arguments: others };
+    const found = await this.#client.complete({ ref, argument, context }).catch(() => undefined);
+    return found?.completion.values ?? [];
+  }
+}
+
+/** The progress of a call, as its notifications have it. */
+export interface CallProgress {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}

@@ -1,0 +1,276 @@
+import { isObject } from "../server/kernel/core/model.ts";
+import { AskError } from "./asks.ts";
+import { type Context, context } from "./context.ts";
+import { logThrown, messageOf, running } from "./host.ts";
+import {
+  after,
+  failed,
+  isThenable,
+  type OutputRule,
+  promptResult,
+  readResult,
+  toolResult,
+} from "./results.ts";
+import { json } from "./json.ts";
+import { type ExportHandler, RpcError } from "./run.ts";
+import {
+  ToolError,
+  isStandardSchema,
+  jsonSchemaOf,
+  objectSchemaOf,
+  parsed,
+  warm,
+} from "./schema.ts";
+import type { StandardSchema } from "./infer.ts";
+import { template } from "./templates.ts";
+import type {
+  Complete,
+  PromptSpec,
+  ResourceSpec,
+  ResourceTemplateSpec,
+  ToolSpec,
+} from "./specs.ts";
+
+/**
+ * The output of each list export by kind ("tools", …), which the compiler may set (esbuild's `define`) after a first
+ * build without it, so that schemas are not converted to JSON Schema again.
+ */
+declare const SERVLET_LISTS: Readonly<Record<string, string>> | undefined;
+
+type Json = Record<string, unknown>;
+
+const INVALID_PARAMS = -32602;
+
+/** A spec without the types of its schemas. */
+export interface AnySpec {
+  tools?: Record<string, ToolSpec>;
+  resources?: Record<string, ResourceSpec>;
+  resourceTemplates?: Record<string, ResourceTemplateSpec>;
+  prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
+  rootsChanged?(context: Context): unknown;
+}
+
+/** The servlet's exports, each as a function from its input to its output. */
+export function answersOf(spec: AnySpec): Record<string, ExportHandler> {
+  const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
+  const completers = new Map<string, Record<string, Complete>>();
+  return {
+    ...(some(tools) && toolAnswers(tools)),
+    ...((some(resources) || some(resourceTemplates)) &&
+      resourceAnswers(resources, resourceTemplates, completers)),
+    ...(some(prompts) && promptAnswers(prompts, completers)),
+    ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
+    ...(rootsChanged && { on_roots_list_changed: () => after(rootsChanged(context), () => "") }),
+  };
+}
+
+interface Callable {
+  /** For messages. */
+  what: string;
+  handler: ToolSpec["handler"];
+  input: StandardSchema | undefined;
+  output: OutputRule;
+}
+
+const mapped = <T, U>(group: Record<string, T>, map: (name: string, value: T) => U) =>
+  Object.fromEntries(Object.entries(group).map(([name, value]) => [name, map(name, value)]));
+
+const some = (group: object): boolean => Object.keys(group).length > 0;
+
+/** The entry of a group with this name, which the client chose. */
+const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
+  Object.hasOwn(group, name) ? group[name] : undefined;
+
+/** A list's output, serialized once, at build time. */
+function listing(kind: string, entries: () => Json[]): ExportHandler {
+  const known = typeof SERVLET_LISTS === "undefined" ? undefined : SERVLET_LISTS[kind];
+  const output = known ?? json({ [kind]: entries() }, `The list of ${kind}`);
+  return () => output;
+}
+
+function request(input: Json): Json {
+  return isObject(input["request"]) ? input["request"] : {};
+}
+
+function mustBeFunction(value: unknown, what: string, where: string): void {
+  if (typeof value !== "function") throw new Error(`${where} needs a function \`${what}\`.`);
+}
+
+/** The parts of a tool that its calls need; the list has the others. */
+function callable(name: string, { handler, input, output }: ToolSpec): Callable {
+  const where = `The tool "${name}"`;
+  if (!/^[\w.-]{1,128}$/.test(name)) {
+    throw new Error(`${where} needs a name of letters, digits, "_", "-" and ".", at most 128.`);
+  }
+  mustBeFunction(handler, "handler", where);
+  warm(input);
+  warm(output);
+  return {
+    what: where,
+    handler,
+    input: isStandardSchema(input) ? input : undefined,
+    output: isStandardSchema(output) ? output : output !== undefined,
+  };
+}
+
+/** The list entry. Without `input`, a handler without parameters takes no arguments, any other takes any. */
+function listedTool(name: string, tool: ToolSpec): Json {
+  const { input, output, handler, view: _, visibility: __, ...rest } = tool;
+  const what = (side: string) => `The ${side} of the tool "${name}"`;
+  return {
+    name,
+    ...rest,
+    inputSchema:
+      input === undefined
+        ? {
+            type: "object",
+            properties: {},
+            ...(handler.length === 0 && { additionalProperties: false }),
+          }
+        : objectSchemaOf(input, "input", what("input")),
+    ...(output !== undefined && { outputSchema: jsonSchemaOf(output, "output", what("output")) }),
+  };
+}
+
+function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, ExportHandler> {
+  const tools = mapped(specs, callable);
+  return {
+    list_tools: listing("tools", () => Object.values(mapped(specs, listedTool))),
+    call_tool: (input) => {
+      const { name: given, arguments: args = {} } = request(input);
+      const name = String(given);
+      const tool = entry(tools, name);
+      if (!tool) throw new RpcError(INVALID_PARAMS, `There is no tool "${name}".`);
+      running.what = tool.what;
+      try {
+        const call = (ready: unknown) => tool.handler(ready as Json, context);
+        const returned =
+          tool.input === undefined
+            ? call(args)
+            : after(parsed(tool.input, args, `The arguments of "${name}" are not valid`), call);
+        const result = after(returned, (value) => toolResult(tool.output, name, value));
+        return isThenable(result) ? result.then(undefined, toolError) : result;
+      } catch (error) {
+        return toolError(error);
+      }
+    },
+  };
+}
+
+/** A tool that throws returns an error result, so that a model can correct its call. */
+function toolError(error: unknown): string {
+  const isForTool = error instanceof ToolError || (error instanceof AskError && !error.data);
+  if (!isForTool) {
+    if (error instanceof RpcError) throw error;
+    logThrown(error);
+  }
+  return failed(messageOf(error));
+}
+
+function resourceAnswers(
+  resources: NonNullable<AnySpec["resources"]>,
+  templates: NonNullable<AnySpec["resourceTemplates"]>,
+  completers: Map<string, Record<string, Complete>>,
+): Record<string, ExportHandler> {
+  const fixed = Object.entries(resources).map(([uri, { read, ...rest }]) => {
+    mustBeFunction(read, "read", `The resource "${uri}"`);
+    return { uri, ...rest };
+  });
+  const matchers = Object.entries(templates).map(([source, spec]) => ({
+    ...template(source),
+    source,
+    spec,
+  }));
+  const listed = matchers.map(({ source, spec, names }) => {
+    const { read, complete, list: _, ...rest } = spec;
+    mustBeFunction(read, "read", `The resource template "${source}"`);
+    if (complete) completers.set(`resource ${source}`, complete);
+    for (const name of Object.keys(complete ?? {})) {
+      if (names.includes(name)) continue;
+      throw new Error(
+        `The resource template "${source}" completes "${name}", which is not one of its variables.`,
+      );
+    }
+    return { uriTemplate: source, ...rest };
+  });
+  const lists = Object.values(templates).flatMap(({ list }) => list ?? []);
+  const all = async () =>
+    [fixed, ...(await Promise.all(lists.map(async (list) => list(context))))].flat();
+  return {
+    ...(lists.length === 0
+      ? fixed.length > 0 && { list_resources: listing("resources", () => fixed) }
+      : {
+          list_resources: async () => json({ resources: await all() }, "The list of resources"),
+        }),
+    ...(listed.length > 0 && {
+      list_resource_templates: listing("resourceTemplates", () => listed),
+    }),
+    read_resource: (input) => {
+      const uri = String(request(input)["uri"]);
+      running.what = `The resource ${uri}`;
+      const resource = entry(resources, uri);
+      if (resource) {
+        return after(resource.read(uri, context), (value) =>
+          readResult(value, uri, resource.mimeType),
+        );
+      }
+      for (const { match, spec } of matchers) {
+        const variables = match(uri);
+        if (!variables) continue;
+        return after(spec.read(uri, variables, context), (value) =>
+          readResult(value, uri, spec.mimeType),
+        );
+      }
+      throw new RpcError(INVALID_PARAMS, `There is no resource ${uri}.`, { uri });
+    },
+  };
+}
+
+function promptAnswers(
+  prompts: NonNullable<AnySpec["prompts"]>,
+  completers: Map<string, Record<string, Complete>>,
+): Record<string, ExportHandler> {
+  const entries = Object.entries(prompts).map(([name, prompt]) => {
+    mustBeFunction(prompt.get, "get", `The prompt "${name}"`);
+    const { get: _, arguments: declared = {}, ...rest } = prompt;
+    const own: Record<string, Complete> = {};
+    const args = Object.entries(declared).map(([argument, { complete, ...described }]) => {
+      if (complete) own[argument] = complete;
+      return { name: argument, ...described };
+    });
+    if (some(own)) completers.set(`prompt ${name}`, own);
+    return { name, ...rest, ...(args.length > 0 && { arguments: args }) };
+  });
+  return {
+    list_prompts: listing("prompts", () => entries),
+    get_prompt: (input) => {
+      const { name: given, arguments: args = {} } = request(input);
+      const name = String(given);
+      const prompt = entry(prompts, name);
+      if (!prompt) throw new RpcError(INVALID_PARAMS, `There is no prompt "${name}".`);
+      running.what = `The prompt "${name}"`;
+      const values = args as Record<string, string>;
+      for (const [argument, { required }] of Object.entries(prompt.arguments ?? {})) {
+        if (!required || entry(values, argument) !== undefined) continue;
+        throw new RpcError(
+          INVALID_PARAMS,
+          `The prompt "${name}" needs the argument "${argument}".`,
+        );
+      }
+      return after(prompt.get(values, context), (value) =>
+        promptResult(value, name, prompt.description),
+      );
+    },
+  };
+}
+
+function completion(completers: Map<string, Record<string, Complete>>, input: Json): unknown {
+  const { ref, argument, context: beside } = request(input);
+  const { type, name, uri } = ref as Record<string, string | undefined>;
+  const { name: which = "", value = "" } = argument as Record<string, string | undefined>;
+  const kind = type === "prompt" || type === "ref/prompt" ? `prompt ${name}` : `resource ${uri}`;
+  const complete = entry(completers.get(kind) ?? {}, which);
+  const settled = isObject(beside) && isObject(beside["arguments"]) ? beside["arguments"] : {};
+  const found = complete?.(value, { arguments: settled as Record<string, string> }) ?? [];
+  return after(found, (values) => json({ completion: { values } }, "The completion"));
+}

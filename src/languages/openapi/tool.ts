@@ -1,0 +1,757 @@
+/** Writes the tool of one operation: its input, and a handler that makes the request. */
+import { isObject, type Json } from "../../server/kernel/core/model.ts";
+import { arrayLength, numberOf, textOf } from "../../server/kernel/schema/example.ts";
+import type { ApiCredentials } from "./credentials.ts";
+import type {
+  Description,
+  EncodingObject,
+  MediaType,
+  Parameter,
+  RequestBody,
+  ResponseObject,
+} from "./description.ts";
+import type { Operation } from "./operations.ts";
+import { pagingOf, type Paging } from "./paging.ts";
+import { withDescription, isClosed, Schemas, type Shape } from "./schemas.ts";
+import { argumentName, UniqueNames, isSameName, sentences, snake } from "./words.ts";
+
+/** Characters of a tool's description. */
+const DESCRIPTION = 300;
+/** The most members of a response whose schema is written: small responses tend to match their schemas. */
+const MOST_OUTPUT = 15;
+
+/** A tool of the servlet. */
+export interface GeneratedTool {
+  name: string;
+  /** The zod schemas of its arguments, by their names. */
+  inputs: Map<string, string>;
+  /** Returns the code of the tool, given the lines of code for the members of its input. */
+  code(inputs: readonly string[]): string;
+  /** Names that the code imports from `edge-servlets/api`. */
+  imports: string[];
+  /** Arguments for a call in a test, and the path of its request. */
+  sample: { args: Json; method: string; path: string };
+  notes: string[];
+}
+
+const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Fields of the answer to keep, such as id or owner.name.")))`;
+const NEXT = `z.optional(z.string().check(z.describe("\`next\` of the previous answer, to get the page after it.")))`;
+
+/** Thrown for an operation that cannot become a tool; the message gives the reason. */
+export class LeftOut extends Error {}
+
+type Place = "path" | "query" | "headers" | "json" | "form" | "multipart" | "body";
+
+interface Argument {
+  /** Its name in the tool. */
+  name: string;
+  /** Its name in the API. */
+  key: string;
+  place: Place;
+  isRequired: boolean;
+  /** Its schema in zod. */
+  code: string;
+  shape: Shape;
+  /** Returns the code of its value in the request; by default the variable itself. */
+  value?: (local: string) => string;
+  /** Its serialisation in the request, if that is not the client's default. */
+  style?: EncodingObject | undefined;
+}
+
+/** Names that a variable of a handler cannot have. */
+const RESERVED = new Set(
+  `api path context crypto z JSON Object Uint8Array arguments await break case catch class const
+continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
+interface let new null package private protected public return static super switch this throw true try typeof undefined var void
+while with yield`.split(/\s+/),
+);
+
+/** True for a query parameter or header that carries credentials. */
+const isSecret = ({ name, in: at, description = "" }: Parameter): boolean =>
+  at !== "path" &&
+  (/^(x-)?(access|api|auth)[-_]?(token|key)$/i.test(name) ||
+    (/^(x-)?token$/i.test(name) && /\bauth|scope/i.test(description)));
+
+/** The parts of the servlet that its tools share. */
+interface ServletParts {
+  description: Description;
+  schemas: Schemas;
+  credentials: ApiCredentials;
+  isAnonymous: boolean;
+}
+
+/** Writes the tool of an operation. Throws a `LeftOut`. */
+export function toolOf(operation: Operation, around: ServletParts): GeneratedTool {
+  return new ToolWriter(operation, around).tool();
+}
+
+class ToolWriter {
+  readonly #operation: Operation;
+  readonly #around: ServletParts;
+  /** The path of its requests. */
+  readonly #path: string;
+  readonly #parameters: readonly Parameter[];
+  /** Arguments by place and key: `query limit`. */
+  readonly #arguments = new Map<string, Argument>();
+  readonly #names = new UniqueNames();
+  readonly #notes: string[] = [];
+  /** Code of members that are the same in each request, by place. */
+  readonly #fixed = new Map<Place, string[]>();
+  readonly #imports = new Set<string>();
+  /** The place of a body that allows additional members, and the schema of these members. */
+  #open: { place: Place; schema: unknown } | undefined;
+
+  constructor(operation: Operation, around: ServletParts) {
+    this.#operation = operation;
+    this.#around = around;
+    this.#parameters = this.#usableParameters();
+    this.#path = this.#requestPath();
+  }
+
+  tool(): GeneratedTool {
+    const { method, name, object } = this.#operation;
+    const path = this.#path;
+    const { schemas } = this.#around;
+    const parameters = this.#parameters;
+    // A request that reads has no body, whatever the description says.
+    const body =
+      method === "get" || object.requestBody === undefined
+        ? undefined
+        : this.#resolved<RequestBody>(object.requestBody);
+    const media = body === undefined ? undefined : chosenMedia(body.content);
+    const depth = schemas.depthFor([...parameters.map(({ schema }) => schema), media?.schema]);
+    for (const parameter of parameters) this.#addParameter(parameter, depth);
+    for (const [, key] of path.matchAll(IN_PATH)) {
+      if (this.#arguments.has(`path ${key}`)) continue;
+      this.#addParameter(
+        { name: key!, in: "path", required: true, schema: { type: "string" } },
+        depth,
+      );
+    }
+    if (body !== undefined && media !== undefined) this.#addBody(body, media, depth);
+
+    const response = this.#response();
+    const answer = response === undefined ? undefined : jsonIn(response.content ?? {});
+    if (response?.content !== undefined && answer === undefined) {
+      const [type] = Object.keys(response.content);
+      if (type !== undefined) this.#fix("headers", "accept", JSON.stringify(type));
+    }
+    const isRead = method === "get";
+    const isJson = answer !== undefined || response?.content === undefined;
+    const output = answer === undefined ? undefined : this.#outputOf(answer);
+    const paging =
+      isRead && isJson
+        ? pagingOf(answer, response, [...this.#arguments.values()], schemas)
+        : undefined;
+    // The argument that `next` replaces may itself be named `next`.
+    const replaced = this.#arguments.get(`query ${paging?.cursor ?? "page"}`);
+    const has = (wanted: string) =>
+      [...this.#arguments.values()].some((one) => one !== replaced && one.name === wanted);
+    const takesNext = paging !== undefined && !has("next");
+    if (takesNext) this.#arguments.delete(`query ${replaced?.key}`);
+    const takesFields = isRead && isJson && output === undefined && !has("fields");
+    const args = [...this.#arguments.values()];
+    const rest = this.#restOf(args);
+    for (const one of args) {
+      // With a name such as `constructor`, a missing argument would have the inherited value.
+      if (one.place !== rest && !one.isRequired && one.name in {})
+        one.name = this.#names.take(inPlace(one.place, one.name));
+    }
+    const inputs = new Map(
+      args.map((one) => [one.name, one.isRequired ? one.code : `z.optional(${one.code})`]),
+    );
+    if (takesFields) inputs.set("fields", FIELDS);
+    if (takesNext) inputs.set("next", NEXT);
+    const handler = this.#handler(rest, takesFields, takesNext ? paging : undefined);
+    const code = (lines: readonly string[]) => {
+      const input = lines.length > 1 ? `\n${lines.join(",\n")},\n` : ` ${lines.join("")} `;
+      const isAny = lines.length === 0 && this.#open === undefined;
+      const members = [
+        `description: ${JSON.stringify(this.#description())}`,
+        ...(isAny ? [] : [`input: ${schemas.openObject(`{${input}}`, this.#open?.schema, depth)}`]),
+        ...(output === undefined ? [] : [`output: ${output}`]),
+        `annotations: ${annotationsOf(this.#operation)}`,
+        `handler: ${handler}`,
+      ];
+      return `${name}: {\n${members.join(",\n")},\n},`;
+    };
+    const required = args.filter((one) => one.isRequired);
+    const samples = required.map((one) => [one, sampleOf(one.shape, schemas)] as const);
+    return {
+      name,
+      inputs,
+      code,
+      imports: [...this.#imports],
+      sample: {
+        args: Object.fromEntries(samples.map(([one, value]) => [one.name, value])),
+        method: method.toUpperCase(),
+        path: path.split("?")[0]!.replaceAll(IN_PATH, (_, key: string) => {
+          const found = samples.find(([one]) => one.place === "path" && one.key === key);
+          const texts = [found?.[1]].flat().map((value) => encodeURIComponent(String(value)));
+          return this.#prefixOf(key) + texts.join(",");
+        }),
+      },
+      notes: this.#notes.map((note) => `${name}: ${note}`),
+    };
+  }
+
+  #resolved<T extends object>(value: T | { $ref: string }): T {
+    return this.#around.description.resolved<T>(value);
+  }
+
+  /** The parameters of the operation and its path that become arguments. An operation's parameter overrides one of its path. */
+  #usableParameters(): Parameter[] {
+    const { item, object } = this.#operation;
+    const all = [...(item.parameters ?? []), ...(object.parameters ?? [])].map((one) =>
+      this.#resolved<Parameter>(one),
+    );
+    const byName = new Map(all.map((one) => [`${one.in} ${one.name}`, one]));
+    const hasCredentials = this.#around.credentials.schemes.length > 0;
+    return [...byName.values()].filter((one) => {
+      if (one.in === "header" && /^(accept|content-type|authorization)$/i.test(one.name))
+        return false;
+      if (hasCredentials && isSecret(one)) {
+        this.#notes.push(`without \`${one.name}\`, since the servlet has credentials`);
+        return false;
+      }
+      if (one.in !== "cookie") return true;
+      if (one.required) throw new LeftOut(`it needs the cookie ${one.name}`);
+      this.#notes.push(`without the cookie \`${one.name}\``);
+      return false;
+    });
+  }
+
+  /** The path without a fragment, which some descriptions add to distinguish operations, and without query parameters. */
+  #requestPath(): string {
+    const [whole = ""] = this.#operation.path.split("#");
+    const [path, ...queries] = whole.split("?");
+    const keys = new Set(
+      this.#parameters.filter((one) => one.in === "query").map(({ name }) => name),
+    );
+    const isAdded = (pair: string) => keys.has(/^[^=]*=\{([^{}]+)\}$/.exec(pair)?.[1] ?? "");
+    const query = queries
+      .join("?")
+      .split("&")
+      .filter((pair) => pair !== "" && !isAdded(pair));
+    return query.length === 0 ? path! : `${path}?${query.join("&")}`;
+  }
+
+  /** Sends a member in each request, with this code as its value. */
+  #fix(place: Place, key: string, code: string): void {
+    const all = this.#fixed.get(place) ?? [];
+    this.#fixed.set(place, [...all, `${memberName(key)}: ${code}`]);
+  }
+
+  /** Fixes an idempotency key to a new value in each call. Returns false if the member is not an idempotency key. */
+  #fixIdempotencyKey(place: Place, key: string, shape: Shape, about = ""): boolean {
+    const { type, keywords, isNullable } = shape;
+    const text = `${key} ${about} ${String(keywords["description"])}`;
+    const isKey = /^(x-)?idempoten/i.test(key) || (REQUEST_ID.test(key) && /idempoten/i.test(text));
+    const { maxLength = 36, pattern } = keywords;
+    const fits =
+      type === "string" && !isNullable && pattern === undefined && Number(maxLength) >= 36;
+    if (!isKey || !fits || this.#operation.method === "get") return false;
+    this.#fix(place, key, "crypto.randomUUID()");
+    this.#notes.push(`its \`${key}\` is a new one in each call`);
+    return true;
+  }
+
+  #addParameter(parameter: Parameter, depth: number): void {
+    const { name: key, in: at, required = at === "path", description } = parameter;
+    const { schemas } = this.#around;
+    const [[type, content] = ["", undefined]] = Object.entries(parameter.content ?? {});
+    const schema = content?.schema ?? parameter.schema ?? {};
+    const shape = schemas.shapeOf(schema);
+    const place = at === "header" ? "headers" : (at as "path" | "query");
+    if (at === "header" && this.#fixIdempotencyKey(place, key, shape, description)) return;
+    const { name, about } = this.#named(place, key, description);
+    const style = content === undefined ? this.#styleOf(parameter, shape) : undefined;
+    // In a path, all values except simple ones and lists of them are texts.
+    const items = schemas.shapeOf(shape.keywords["items"], shape.references);
+    if (
+      place === "path" &&
+      !isScalar(shape.type === "array" && !shape.isNullable ? items : shape)
+    ) {
+      const code = withDescription("z.string()", schemas.describe(shape, about));
+      const text = schemas.shapeOf({ type: "string" });
+      this.#add({ name, key, place, isRequired: required, code, shape: text });
+      return;
+    }
+    const code = schemas.codeOf(schema, depth, about);
+    const asText = JSON_TYPE.test(type) && place !== "path" ? asJson : {};
+    this.#add({ name, key, place, isRequired: required, code, shape, style, ...asText });
+  }
+
+  /** The style of a parameter, if it is not the client's default. Throws a `LeftOut` for a style of a path that is not supported. */
+  #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): EncodingObject | undefined {
+    const { type } = shape;
+    const { style = "simple", explode = false } = given;
+    if (at === "path") {
+      if (type === "object" || (type === "array" && explode && style !== "simple")) {
+        throw new LeftOut(`its path has \`${name}\` in the style ${style}`);
+      }
+      return undefined;
+    }
+    if (at === "header") return explode && type === "object" ? { explode } : undefined;
+    return this.#styleInQuery(given, shape);
+  }
+
+  /** The style of lists and objects in a query or form: https://spec.openapis.org/oas/v3.1.1.html#style-values */
+  #styleInQuery(
+    { style = "form", explode = style === "form", allowReserved }: EncodingObject,
+    { type, choices, references }: Shape,
+  ): EncodingObject | undefined {
+    const { schemas } = this.#around;
+    const types = [type, ...choices.map((one) => schemas.shapeOf(one, references).type)];
+    const own: EncodingObject = {};
+    if (types.some((one) => ["array", "object", "any"].includes(one))) {
+      if (style !== "form") own.style = style;
+      // By default, the client repeats the name for each item of a list, and sends an object as JSON.
+      const isUsual = style === "form" ? explode && !types.includes("object") : !explode;
+      if (!isUsual && style !== "deepObject") own.explode = explode;
+    }
+    if (allowReserved === true) own.allowReserved = true;
+    return Object.keys(own).length === 0 ? undefined : own;
+  }
+
+  /** The encoding of a member of a form: https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
+  #encodingOf(
+    place: Place,
+    given: EncodingObject | undefined,
+    shape: Shape,
+  ): EncodingObject | undefined {
+    if (given === undefined || place === "json") return undefined;
+    const { style, explode, allowReserved, contentType = "" } = given;
+    if ([style, explode, allowReserved].some((one) => one !== undefined)) {
+      return this.#styleInQuery(given, shape);
+    }
+    // The schema is the same for all content types, so the first one is used.
+    const type = contentType.split(",")[0]!.trim();
+    const isUsual = isScalar(shape)
+      ? /^text\/plain$/i.test(type)
+      : shape.type === "object" && JSON_TYPE.test(type);
+    const isUsed = place === "multipart" || JSON_TYPE.test(type);
+    return type === "" || type.includes("*") || isUsual || !isUsed
+      ? undefined
+      : { contentType: type };
+  }
+
+  /** The text that a parameter's style puts before its value in a path. */
+  #prefixOf(key: string): string {
+    const found = this.#parameters.find((one) => one.in === "path" && one.name === key);
+    return { label: ".", matrix: `;${key}=` }[found?.style ?? ""] ?? "";
+  }
+
+  #addBody(body: RequestBody, { type, schema, encoding = {} }: ChosenMedia, depth: number): void {
+    const { schemas } = this.#around;
+    const { required: isRequired = false, description } = body;
+    const shape = schemas.shapeOf(schema);
+    const place = placeOf(type);
+    const { name: whole, about } = this.#named(place, "body", description);
+    if (place === "body") {
+      this.#fix("headers", "content-type", JSON.stringify(type));
+      const isText = /^text\/|xml$/.test(type);
+      const text = schemas.describe(shape, about);
+      const code = withDescription(
+        "z.string()",
+        isText ? text : `${text ? `${text} ` : ""}In base64.`,
+      );
+      const value = isText ? undefined : bytesOf(isRequired);
+      const sent = schemas.shapeOf(BASE64);
+      this.#add({
+        name: whole,
+        key: "body",
+        place,
+        isRequired,
+        code,
+        shape: sent,
+        ...(value && { value }),
+      });
+      return;
+    }
+    if (type !== "application/json" && place === "json" && !type.includes("*")) {
+      this.#fix("headers", "content-type", JSON.stringify(type));
+    }
+    const members = Object.entries(shape.properties).filter(
+      ([name, one]) => name !== "__proto__" && schemas.shapeOf(one).keywords["readOnly"] !== true,
+    );
+    const isFlat = shape.type === "object" && members.length > 0 && !shape.isNullable && depth > 0;
+    if (!isFlat) {
+      const code = schemas.codeOf(schema, depth, about);
+      this.#add({
+        name: whole,
+        key: "body",
+        place,
+        isRequired,
+        code,
+        shape,
+        value: (local) => local,
+      });
+      return;
+    }
+    this.#open = openTo(shape, place);
+    if (this.#open === undefined && !isClosed(shape)) {
+      schemas.notes.add(
+        "bodies may have members that the description does not name: to send them, make the `input` of the tool a z.looseObject",
+      );
+    }
+    for (const [key, one] of members) {
+      this.#addMember({ key, place, isRequired: shape.required.has(key) }, one, {
+        ...{ depth: depth - 1, encoding: encoding[key] },
+      });
+    }
+  }
+
+  #addMember(
+    at: { key: string; place: Place; isRequired: boolean },
+    schema: unknown,
+    { depth, encoding }: { depth: number; encoding: EncodingObject | undefined },
+  ): void {
+    const { schemas } = this.#around;
+    const { key, place, isRequired } = at;
+    const shape = schemas.shapeOf(schema);
+    if (this.#fixIdempotencyKey(place, key, shape)) return;
+    const { name, about } = this.#named(place, key);
+    const style = this.#encodingOf(place, encoding, shape);
+    const items =
+      shape.type === "array" ? schemas.shapeOf(shape.keywords["items"], shape.references) : shape;
+    if (place !== "multipart" || !isBinary(items)) {
+      this.#add({ ...at, name, code: schemas.codeOf(schema, depth, about), shape, style });
+      return;
+    }
+    const base64 = shape === items ? BASE64 : { ...shape.keywords, items: BASE64 };
+    const text = schemas.describe(shape, about);
+    const inBase64 = `${text ? `${text} ` : ""}${shape === items ? "In" : "Each in"} base64.`;
+    const code = withDescription(schemas.bareCodeOf(base64), inBase64);
+    const value = shape === items ? bytesOf(isRequired) : listOfBytes(isRequired);
+    this.#add({ ...at, name, code, shape: schemas.shapeOf(base64), value, style });
+  }
+
+  /** The name of an argument, and its description, with its name in the API if the argument's name does not show it. */
+  #named(place: Place, key: string, description?: string) {
+    const base = argumentName(key);
+    const name = this.#names.take(base, inPlace(place, base));
+    return { name, about: { description, ...(!isSameName(name, key) && { original: key }) } };
+  }
+
+  #add(argument: Argument): void {
+    this.#arguments.set(`${argument.place} ${argument.key}`, argument);
+  }
+
+  /** The response object of a successful request. */
+  #response(): ResponseObject | undefined {
+    const responses = this.#operation.object.responses ?? {};
+    const status = ["200", "201", "202", "2XX", "203", "206", "204"].find(
+      (one) => one in responses,
+    );
+    const found = status === undefined ? responses["default"] : responses[status];
+    return found && this.#resolved<ResponseObject>(found);
+  }
+
+  /** The code of a small, flat response schema. It allows missing and additional members, because APIs have both. */
+  #outputOf(schema: unknown): string | undefined {
+    const { schemas } = this.#around;
+    const { type, properties, isNullable } = schemas.shapeOf(schema);
+    const members = Object.entries(properties);
+    if (type !== "object" || isNullable || members.length === 0 || members.length > MOST_OUTPUT)
+      return undefined;
+    const lines = members.map(([name, one]) => {
+      const shape = schemas.shapeOf(one);
+      const code = OUTPUTS[shape.type === "values" ? typeof shape.values[0] : shape.type];
+      const text = schemas.describe({
+        ...shape,
+        keywords: { description: shape.keywords["description"] },
+      });
+      return (
+        code &&
+        name !== "__proto__" &&
+        `${JSON.stringify(name)}: ${withDescription(`z.nullish(${code})`, text)},`
+      );
+    });
+    return lines.every(Boolean) ? `z.looseObject({\n${lines.join("\n")}\n})` : undefined;
+  }
+
+  #description(): string {
+    const { method, path, object } = this.#operation;
+    const { summary = "", description = "" } = object;
+    const short = sentences(summary, DESCRIPTION);
+    const long = sentences(description.replace(/^(#+ .*\n+)+/, ""), DESCRIPTION);
+    if (short === "" || long.toLowerCase().startsWith(short.toLowerCase().replace(/\.$/, ""))) {
+      return long || short || `${method.toUpperCase()} ${path}`;
+    }
+    if (long === "" || short.toLowerCase().startsWith(long.toLowerCase().replace(/\.$/, "")))
+      return short;
+    return sentences(`${short.replace(/[.:]$/, "")}. ${long}`, DESCRIPTION);
+  }
+
+  /** The place whose arguments the handler collects in a rest property: the one with the most arguments that need no conversion. */
+  #restOf(args: readonly Argument[]): Place | undefined {
+    if (this.#open !== undefined) return this.#open.place;
+    const counts = new Map<Place, number>();
+    for (const one of args.filter(isPlain)) {
+      if (["path", "headers", "body"].includes(one.place)) continue;
+      // A name that every object inherits, such as `constructor`, works in a rest property only.
+      const weight = one.name in {} ? args.length : 1;
+      counts.set(one.place, (counts.get(one.place) ?? 0) + weight);
+    }
+    return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
+  }
+
+  #handler(own: Place | undefined, takesFields: boolean, paging: Paging | undefined): string {
+    const { method } = this.#operation;
+    const groups = Map.groupBy(this.#arguments.values(), ({ place }) => place);
+    const explicit = [...this.#arguments.values()].filter(
+      (one) => one.place !== own || !isPlain(one),
+    );
+    const locals = this.#localsOf(explicit, own);
+    const taken = [
+      ...explicit.map((one) =>
+        locals.get(one) === one.name ? one.name : `${one.name}: ${locals.get(one)}`,
+      ),
+      ...(takesFields ? ["fields"] : []),
+      ...(paging === undefined ? [] : ["next"]),
+    ];
+    const first =
+      taken.length === 0
+        ? (own ?? "_")
+        : `{ ${[...taken, ...(own === undefined ? [] : [`...${own}`])].join(", ")} }`;
+
+    const entry = (one: Argument): string => {
+      const local = locals.get(one)!;
+      const value = one.value?.(local) ?? local;
+      return value === one.key ? value : `${memberName(one.key)}: ${value}`;
+    };
+    const valuesOf = (place: Place): string | undefined => {
+      const all = explicit.filter((one) => one.place === place);
+      const entries = [...all.map(entry), ...(this.#fixed.get(place) ?? [])];
+      if (place === own) {
+        return entries.length === 0 ? place : `${place}: { ...${place}, ${entries.join(", ")} }`;
+      }
+      const [only] = all;
+      // A body that is a single argument.
+      if (
+        all.length === 1 &&
+        only?.key === "body" &&
+        only.value &&
+        !["query", "headers"].includes(place)
+      ) {
+        return `${place}: ${only.value(locals.get(only)!)}`;
+      }
+      return entries.length === 0 ? undefined : `${place}: { ${entries.join(", ")} }`;
+    };
+    const stylesOf = (...places: Place[]) => {
+      const all = places.flatMap((place) => groups.get(place) ?? []).filter(({ style }) => style);
+      const entries = all.map(
+        ({ key, style }) => `${memberName(key)}: ${JSON.stringify(style)}${constFor(key)}`,
+      );
+      const member = places.includes("query") ? "styles" : "encoding";
+      return entries.length === 0 ? undefined : `${member}: { ${entries.join(", ")} }`;
+    };
+    const [body] = groups.get("body") ?? [];
+    const request = [
+      valuesOf("query"),
+      valuesOf("headers"),
+      stylesOf("query", "headers"),
+      valuesOf("json"),
+      valuesOf("form"),
+      valuesOf("multipart"),
+      stylesOf("form", "multipart"),
+      body && (body.value ? `body: ${body.value(locals.get(body)!)}` : `body: ${locals.get(body)}`),
+      takesFields ? "fields" : undefined,
+      paging === undefined ? undefined : "next",
+      paging?.at === undefined ? undefined : `nextAt: ${JSON.stringify(paging.at)}`,
+      paging?.cursor === undefined ? undefined : `nextIn: ${JSON.stringify(paging.cursor)}`,
+      this.#around.isAnonymous ? "anonymous: true" : undefined,
+    ].filter((one) => one !== undefined);
+    const parts = [
+      "context",
+      this.#pathCode(locals),
+      ...(request.length > 0 ? [`{ ${request.join(", ")} }`] : []),
+    ];
+    return `(${first}, context) => api.${method}(${parts.join(", ")})`;
+  }
+
+  /** The names of variables in a handler, by their arguments. */
+  #localsOf(explicit: readonly Argument[], own: Place | undefined): Map<Argument, string> {
+    const names = new Set([...RESERVED, own, ...explicit.map((one) => one.name)]);
+    return new Map(
+      explicit.map((one) => {
+        let local = one.name;
+        if (RESERVED.has(local) || local === own) while (names.has(local)) local += "_";
+        names.add(local);
+        return [one, local];
+      }),
+    );
+  }
+
+  #pathCode(locals: ReadonlyMap<Argument, string>): string {
+    const path = this.#path;
+    if (![...locals.keys()].some((one) => one.place === "path")) return JSON.stringify(path);
+    this.#imports.add("path");
+    const code = path
+      .split(/(\{[^{}]+\})/)
+      .map((part) => {
+        const key = /^\{([^{}]+)\}$/.exec(part)?.[1];
+        const argument = this.#arguments.get(`path ${key}`);
+        if (key === undefined || argument === undefined) return inTemplate(part);
+        return `${inTemplate(this.#prefixOf(key))}\${${locals.get(argument)}}`;
+      })
+      .join("");
+    return `path\`${code}\``;
+  }
+}
+
+/** The name of an argument with its place as a prefix, to distinguish it from an argument in another place. */
+const inPlace = (place: Place, name: string): string =>
+  `${place === "json" ? "body" : place}_${name}`;
+
+/** True for an argument whose name and value are sent unchanged. */
+const isPlain = ({ name, key, value }: Argument): boolean => name === key && !value;
+
+/** A parameter in a path. Excluding braces from the name keeps matching linear. */
+const IN_PATH = /\{([^{}]+)\}/g;
+
+/** The code of a member's name in an object literal. Without brackets, `__proto__` would set the prototype. */
+const memberName = (key: string): string =>
+  key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
+
+/** Stops TypeScript from widening texts in a member such as `constructor`, whose expected type is that of every object's. */
+const constFor = (key: string): string => (key in {} ? " as const" : "");
+
+/** A text, escaped for a template literal. */
+const inTemplate = (text: string): string =>
+  JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll('\\"', '"')
+    .replaceAll(/`|\$(?=\{)/g, "\\$&");
+
+const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
+
+/** The schema of a text in base64, with an example for the generated test. */
+const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
+
+const bytesOf = (isRequired: boolean) => (local: string) =>
+  `${isRequired ? "" : `${local} && `}Uint8Array.fromBase64(${local})`;
+
+const listOfBytes = (isRequired: boolean) => (local: string) =>
+  `${local}${isRequired ? "" : "?"}.map((file) => Uint8Array.fromBase64(file))`;
+
+/** The place and schema of the additional members of a body; undefined if the body does not declare any. */
+function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unknown } | undefined {
+  const { additionalProperties: more = keywords["unevaluatedProperties"], patternProperties } =
+    keywords;
+  if (isObject(more) || more === true) return { place, schema: more };
+  return isObject(patternProperties) ? { place, schema: true } : undefined;
+}
+
+/** The code of members of small answers, by type. */
+const OUTPUTS: Readonly<Record<string, string>> = {
+  string: "z.string()",
+  integer: "z.number()",
+  number: "z.number()",
+  boolean: "z.boolean()",
+};
+
+type ChosenMedia = MediaType & { type: string };
+
+const JSON_TYPE = /^(application\/json|[^;]+\+json|\*\/\*|application\/\*)(;|$)/i;
+
+/** Media types of bodies, the preferred first. */
+const BODIES = [
+  /^application\/json(;|$)/i,
+  JSON_TYPE,
+  /^application\/x-www-form-urlencoded/i,
+  /^multipart\/form-data/i,
+  /^(text\/|application\/xml)/i,
+  /^/,
+];
+
+function chosenMedia(content: Record<string, MediaType>): ChosenMedia | undefined {
+  const types = Object.keys(content);
+  const type = BODIES.map((kind) => types.find((one) => kind.test(one))).find(Boolean);
+  return type === undefined ? undefined : { type, ...content[type] };
+}
+
+function placeOf(type: string): Place {
+  if (JSON_TYPE.test(type)) return "json";
+  if (/^application\/x-www-form-urlencoded/i.test(type)) return "form";
+  return /^multipart\/form-data/i.test(type) ? "multipart" : "body";
+}
+
+/** The schema of an answer as JSON; undefined if it has none. */
+function jsonIn(content: Record<string, MediaType>): unknown {
+  const type = Object.keys(content).find((one) => JSON_TYPE.test(one));
+  return type === undefined ? undefined : (content[type]?.schema ?? {});
+}
+
+const isScalar = ({ type, isNullable }: Shape): boolean =>
+  !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
+
+/** True for a file in a form. A text with a content encoding is not a file: it is sent as it is. */
+const isBinary = ({ type, keywords }: Shape): boolean =>
+  keywords["format"] === "binary" ||
+  ("contentMediaType" in keywords && !("contentEncoding" in keywords)) ||
+  (type === "any" && Object.keys(keywords).length === 0);
+
+/** Names of members that identify a request so that it can be repeated safely. */
+const REQUEST_ID = /request[-_]?id$|client[-_]?(request[-_]?)?token$/i;
+
+/** Verbs of operations that create or read something, and verbs of operations that change or delete something. */
+const ADDS =
+  /^(add|append|create|find|get|import|insert|invite|list|new|query|register|search|send|start|submit|upload|validate)s?$/;
+const CHANGES =
+  /^(abort|archive|ban|block|cancel|change|clean|clear|close|deactivate|decline|delete|destroy|detach|disable|discard|drop|edit|end|erase|evict|expire|forget|kick|kill|merge|modify|move|overwrite|patch|purge|refund|reject|remove|rename|replace|reset|restore|revoke|rollback|rotate|set|stop|suspend|terminate|transfer|truncate|unassign|unpublish|unset|unsubscribe|update|upsert|void|wipe|write)s?$/;
+
+/** True for a POST that changes or deletes something, judging by verbs in its id, summary and path, or by a path that ends with a parameter. */
+function changesByPost({ path, object: { operationId = "", summary = "" } }: Operation): boolean {
+  const words = (text: string) => snake(text).split("_");
+  const own = words(operationId);
+  const [first = ""] = words(summary.slice(0, 100));
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  if ([...own, first, ...words(last)].some((word) => CHANGES.test(word))) return true;
+  return last.endsWith("}") && ![own[0] ?? "", first].some((word) => ADDS.test(word));
+}
+
+/** The hints of a tool by its method. */
+function annotationsOf(operation: Operation): string {
+  const { method } = operation;
+  if (method === "get") return "{ readOnlyHint: true }";
+  if (method === "post") return `{ destructiveHint: ${changesByPost(operation)} }`;
+  return `{ destructiveHint: true${method === "patch" ? "" : ", idempotentHint: true"} }`;
+}
+
+/** A value of this shape, for the test of a servlet. */
+function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
+  const { keywords, values, type, properties, required, choices, references } = shape;
+  const {
+    example,
+    examples,
+    default: usual = example ?? (Array.isArray(examples) ? examples[0] : undefined),
+  } = keywords;
+  const kind = type === "integer" ? "number" : type;
+  const inner = (schema: unknown) =>
+    sampleOf(schemas.shapeOf(schema, references), schemas, depth + 1);
+  if (values.length > 0) return values[0];
+  if (typeof usual === kind && usual !== "" && !(type === "object")) return usual;
+  switch (type) {
+    case "string":
+      return textOf(keywords);
+    case "integer":
+    case "number":
+      return numberOf({ ...keywords, type });
+    case "boolean":
+      return true;
+    case "array":
+      return depth > 8 ? [] : Array(arrayLength(keywords)).fill(inner(keywords["items"]));
+    case "choice":
+      return depth > 8 ? "example" : inner(choices[0]);
+    case "object":
+      return Object.fromEntries(
+        Object.entries(properties)
+          .filter(([name]) => required.has(name) && depth < 8)
+          .map(([name, one]) => [name, inner(one)]),
+      );
+    default:
+      return isObject(usual) ? usual : "example";
+  }
+}

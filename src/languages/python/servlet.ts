@@ -1,0 +1,65 @@
+/** Loads a servlet in Python into the interpreter. */
+import { dirname } from "node:path";
+import { contentHash } from "../../tools/bundle/cache.ts";
+import { snapshotOf, type Snapshot } from "../../tools/bundle/wasm/snapshot.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import type { Python } from "./engine.ts";
+import { modulesOf, SERVLET_MODULE, LOADING_MODULE } from "./modules.ts";
+import { packagesOf } from "./packages.ts";
+import { packed } from "./packing.ts";
+
+export interface PythonServlet extends Snapshot {
+  /** The author's own code. */
+  text: string;
+  /** True if it uses packages. */
+  hasPackages: boolean;
+  /** Warnings about its own code, with file and line. */
+  warnings: string[];
+}
+
+/** Loads the servlet in this file. Throws a `Refusal` that names file and line. */
+export async function loadPython(
+  entry: string,
+  python: Python,
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<PythonServlet> {
+  const packages = await packagesOf(dirname(entry), cache, progress);
+  const program = await modulesOf(entry, packages, python, cache);
+  const modules = program.modules.map(({ name, path, isPackage, source }) => ({
+    name,
+    path,
+    isPackage,
+    source,
+    // It is removed once the servlet is loaded.
+    isTemporary: name === LOADING_MODULE || undefined,
+  }));
+  const input = packed(
+    { main: SERVLET_MODULE, modules, imports: program.imports, files: [...program.data.keys()] },
+    [...program.modules.map(({ code }) => code), ...program.data.values()],
+  );
+  const made = await snapshotOf(
+    python.interpreter,
+    { key: contentHash(input), bytecode: async () => input },
+    cache,
+    python.base,
+  ).catch((error: unknown) => {
+    if (!(error instanceof Refusal)) throw error;
+    const message = error.message.includes("RuntimeError: unreachable")
+      ? "it could not be loaded: its module scope aborted Python, as os.abort() does. Raise an exception instead"
+      : error.message;
+    // They may say why.
+    throw new Refusal([message, ...program.warnings].join("\n"));
+  });
+  const text = modules.map(({ source = "" }) => source).join("\n");
+  return { ...made, text, hasPackages: packages.length > 0, warnings: program.warnings };
+}
+
+/** Warnings for uses of time and chance at module scope, whose values would be the same in each call. */
+export const chanceWarnings = (
+  asked: readonly { what: string; path: string; line: number }[],
+): string[] =>
+  asked.map(
+    ({ what, path, line }) =>
+      `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
+  );

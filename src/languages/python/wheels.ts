@@ -1,0 +1,96 @@
+/** Wheels, the packed form of packages in Python: https://packaging.python.org/en/latest/specifications/binary-distribution-format/ */
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { unzipSync } from "fflate";
+import { limits } from "../../server/kernel/core/limits.ts";
+import { beginningOf, printable } from "../../server/kernel/core/text.ts";
+import { digestOf } from "../../tools/bundle/digests.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { shared } from "../../tools/bundle/work.ts";
+
+const MOST_FILES = 20_000;
+const MOST_REQUIREMENTS = 20_000;
+
+/** The requirements that a wheel declares, one a line. Throws a `Refusal` if they are too many. */
+export function requiredBy(wheel: Uint8Array, name: string): string[] {
+  const files = filesOf(wheel, name, (path) => /^[^/]+\.dist-info\/METADATA$/.test(path));
+  const [text = new Uint8Array()] = Object.values(files);
+  const [head = ""] = new TextDecoder().decode(text).split(/\r?\n\r?\n/);
+  const lines = [...head.matchAll(/^Requires-Dist:\s*(.*)$/gm)].map(([, line]) => line!.trim());
+  if (lines.length > MOST_REQUIREMENTS)
+    throw new Refusal(`${name}: it requires more than ${MOST_REQUIREMENTS} packages`);
+  return lines;
+}
+
+/** Files compiled for a computer. */
+const COMPILED = /\.(so|pyd|dylib|dll)$/;
+
+/**
+ * Unpacks a wheel into the cache; returns its folder. Files compiled for a computer are left out if `mayLack` is true.
+ * Throws a `Refusal` for any other wheel with such files, and for files outside of the folder.
+ */
+export function unpackedWheel(
+  wheel: Uint8Array,
+  name: string,
+  cache: string,
+  { mayLack = false } = {},
+): Promise<string> {
+  const folder = join(cache, "wheels", digestOf(wheel));
+  return shared(folder, async () => {
+    if (await stat(folder).catch(() => undefined)) return folder;
+    const files = filesOf(
+      wheel,
+      name,
+      (path) => !path.endsWith("/") && !(mayLack && COMPILED.test(path)),
+    );
+    for (const path of Object.keys(files)) {
+      if (COMPILED.test(path))
+        throw new Refusal(`${name}: it is not in plain Python, as it has ${path}`);
+      if (/^\/|\\|:|(^|\/)\.\.?(\/|$)/.test(path))
+        throw new Refusal(`${name}: it has a file outside of its folder, ${path}`);
+    }
+    const unfinished = `${folder}.${process.pid}`;
+    for (const [path, bytes] of Object.entries(files)) {
+      const file = join(unfinished, path.replace(/^[^/]+\.data\/(?:purelib|platlib)\//, ""));
+      try {
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, bytes);
+      } catch (error) {
+        await rm(unfinished, { recursive: true, force: true });
+        // Such as a name that is too long, or that of a folder.
+        const { code } = error as NodeJS.ErrnoException;
+        throw new Refusal(
+          `${name}: its file ${printable(beginningOf(path, 200))} cannot be written (${code})`,
+        );
+      }
+    }
+    await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true, force: true }));
+    return folder;
+  });
+}
+
+/** Files of a wheel, by path. Throws a `Refusal` if it is not a wheel or is too large. */
+function filesOf(wheel: Uint8Array, name: string, keep: (path: string) => boolean) {
+  let bytes = 0;
+  let packed = 0;
+  let files = 0;
+  try {
+    return unzipSync(wheel, {
+      filter({ name: path, size, originalSize }) {
+        if (!keep(path)) return false;
+        bytes += originalSize;
+        packed += size;
+        files++;
+        if (bytes > limits.sourceBytes || files > MOST_FILES) throw new RangeError("too large");
+        if (packed > wheel.length) throw new TypeError("files that are the same bytes");
+        return true;
+      },
+    });
+  } catch (error) {
+    throw new Refusal(
+      error instanceof RangeError
+        ? `${name}: unpacked it is larger than ${limits.sourceBytes} bytes or ${MOST_FILES} files, which is the limit`
+        : `${name}: it is no wheel, as it cannot be unpacked`,
+    );
+  }
+}

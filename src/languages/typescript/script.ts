@@ -1,0 +1,274 @@
+/** Bundles a servlet in TypeScript and its packages into one script, which has a table of its lines' places in the source. */
+import { readFile } from "node:fs/promises";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
+import { DOCS, OWN_EXTENSION } from "../../tools/bundle/own.ts";
+import { readableFiles } from "../../tools/bundle/readable-files.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import type { Loaded } from "../../tools/bundle/wasm/snapshot.ts";
+import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
+import { Packages, packageOf } from "./packages.ts";
+import { SourceLocations } from "./places.ts";
+
+export const sdk = resolve(import.meta.dirname, "../../kit");
+
+export interface ServletScript {
+  text: string;
+  /** The message for an exception that loading the script has thrown. */
+  explain(thrown: string): string;
+  /** A variant of the script that returns, instead of its exports, the uses of time and chance at its module scope. */
+  watched: string;
+  /** Warnings for these uses. */
+  warningsFor(asked: unknown): string[];
+}
+
+/**
+ * Bundles a servlet's script. Packages must be plain JavaScript; if one needs Node, its browser build is used if it has
+ * one.
+ *
+ * Throws a `Refusal` with the file, the line and what is wrong there.
+ */
+export async function bundleScript(entry: string): Promise<ServletScript> {
+  const folder = dirname(entry);
+  const packages = new Packages(folder);
+  const options = {
+    ...OPTIONS,
+    stdin: await startOf(entry),
+    plugins: [readableFiles(folder), ownPackage, packages.plugin],
+  };
+  for (;;) {
+    try {
+      const { text, places } = await built(options);
+      const check = text.includes("Intl") ? await intlCheck(options) : "";
+      const table = `__sources(${JSON.stringify(places.table())}); __kit.make(${JSON.stringify(lazyModulesIn(text))});`;
+      return {
+        text: `${table} try {\n${text}${check}${AT_END}`,
+        explain: (thrown) => loadFailure(thrown, places),
+        watched: `${table} ${WATCH} try {\n${text}__host.output(JSON.stringify(__asked));${AT_END}`,
+        warningsFor: (asked) => scopeWarnings(asked, places, text.split("\n")),
+      };
+    } catch (error) {
+      if (!isBuildFailure(error)) throw error;
+      if (await packages.preferBrowsers(error.errors)) continue;
+      throw new Refusal(await bundleFailure(entry, error.errors, packages));
+    }
+  }
+}
+
+/** The end of the script: passes an exception and its stack trace to the bundle step as text. */
+const AT_END =
+  "} catch (error) { throw error?.stack === undefined ? __kit.messageOf(error) : `${error}\\n${error.stack}`; }";
+
+/** Notes who asks for the time or for chance; on one line, as the table of places counts lines. */
+const WATCH = `{
+  globalThis.__asked = [];
+  const known = new Set();
+  const note = (what) => {
+    const { stack } = new Error();
+    if (known.has(stack) || known.size > 500) return;
+    known.add(stack);
+    __asked.push({ what, stack });
+  };
+  const [Original, random] = [Date, Math.random];
+  const now = () => (note("Date.now()"), Original.now());
+  globalThis.Date = new Proxy(Original, {
+    get: (of, key) => (key === "now" ? now : Reflect.get(of, key)),
+    apply: (of, self, args) => (note("Date()"), Reflect.apply(of, self, args)),
+    construct: (of, args, made) => {
+      if (args.length === 0) note("new Date()");
+      return Reflect.construct(of, args, made === Date ? of : made);
+    },
+  });
+  Math.random = () => (note("Math.random()"), random());
+}`.replaceAll("\n", " ");
+
+async function built(options: BuildOptions): Promise<{ text: string; places: SourceLocations }> {
+  const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
+  const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
+  const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
+  let text = textOf(".js");
+  for (const [name, marked] of UNTRIED) {
+    text = text.replaceAll(new RegExp(`(typeof )?\\b${marked}\\b`, "g"), (found, asks?: string) =>
+      asks === undefined ? name : found,
+    );
+  }
+  return { text, places: new SourceLocations(textOf(".map")) };
+}
+
+/**
+ * Classes of `src/kit/globals/absent.ts` that packages prefer to fetch and the like where they find them, each with a name
+ * of the same length that nothing has: `typeof` of that says so.
+ */
+const UNTRIED = ["EventSource", "SharedWorker", "Worker", "XMLHttpRequest"].map(
+  (name) => [name, `${name.slice(0, -1)}_`] as const,
+);
+
+/**
+ * Code for the end of the script that throws if the author's own code uses `Intl` and no package has brought it. Files
+ * that check for it (`typeof Intl`) are exempt.
+ */
+async function intlCheck(options: BuildOptions): Promise<string> {
+  const marked = await built({ ...options, define: { ...OPTIONS.define, Intl: INTL } });
+  const uses = marked.text.split("\n").flatMap((line, number) =>
+    [...line.matchAll(new RegExp(`(typeof )?\\b${INTL}\\b`, "g"))].map(({ index, 1: asks }) => ({
+      place: marked.places.at(number, index + (asks?.length ?? 0)) ?? "",
+      asks: asks !== undefined,
+    })),
+  );
+  const fileOf = (place: string) => place.replace(/:\d+:\d+$/, "");
+  const careful = new Set(uses.filter(({ asks }) => asks).map(({ place }) => fileOf(place)));
+  const own = uses
+    .map(({ place }) => place)
+    .filter((place) => packageOf(place) === undefined && !careful.has(fileOf(place)));
+  if (own.length === 0) return "";
+  const message = `${own[0]}: there is no Intl in a servlet: format by a package, such as date-fns or dayjs, or import one that brings Intl (${DOCS}/packages.md)`;
+  return `if (typeof Intl === "undefined") throw ${JSON.stringify(message)};\n`;
+}
+
+/** Replaces `Intl` in the bundle that is searched for its uses. */
+const INTL = "Intl_of_the_author";
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  outfile: "servlet.js",
+  target: "es2023",
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  conditions: ["worker", "browser"],
+  minifySyntax: true,
+  format: "iife",
+  legalComments: "none",
+  logLevel: "silent",
+  logLimit: 0,
+  // As in servlets.tsconfig.json, whatever tsconfig.json is beside the servlet.
+  tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+  define: { "process.env.NODE_ENV": '"production"' },
+} satisfies BuildOptions;
+
+const startOf = async (entry: string) => ({
+  contents: `import servlet from ${JSON.stringify(resolve(entry))};
+if (servlet === undefined || servlet !== globalThis.__servlet) {
+  throw ${JSON.stringify(`${await placeOfDefault(entry)}: the default export is not what defineServlet returns: write export default defineServlet({ … })`)};
+}
+if (__servlet.misuse() !== undefined) throw __servlet.misuse();
+__host.output(JSON.stringify({ exports: __servlet.exports, manifest: __servlet.manifest }));`,
+  resolveDir: dirname(resolve(entry)),
+  sourcefile: START_MODULE,
+});
+
+/** The `file:line:column` of a servlet's default export, for a message. */
+async function placeOfDefault(entry: string): Promise<string> {
+  const text = await readFile(entry, "utf8");
+  const before = text.slice(0, Math.max(0, text.search(/\bexport\s+default\b|\bas\s+default\b/)));
+  const lines = before.split("\n");
+  return `${entry}:${lines.length}:${lines[lines.length - 1]!.length + 1}`;
+}
+
+let kit: Promise<Loaded> | undefined;
+
+/** The kit, which is loaded into the interpreter before any servlet. */
+export function kitScript(): Promise<Loaded> {
+  kit ??= bundleKit();
+  return kit;
+}
+
+async function bundleKit(): Promise<Loaded> {
+  const prelude = await readFile(join(import.meta.dirname, "prelude.js"), "utf8");
+  const minified = async (options: BuildOptions) => {
+    const { outputFiles = [] } = await build({ ...OPTIONS, ...options, minify: true });
+    return outputFiles[0]!.text;
+  };
+  const lazy = Object.keys(BYTECODE).map(async (module) => {
+    const contents = `globalThis.__lazily = require("./${module}${OWN_EXTENSION}");`;
+    const stdin = { contents, resolveDir: join(sdk, "globals") };
+    return [`LAZY_${module}`, await minified({ stdin, plugins: [sharedModules] })];
+  });
+  const text = await minified({ entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)] });
+  const within = Object.fromEntries(await Promise.all(lazy)) as Record<string, string>;
+  return { name: "kit.js", text: `${prelude}${text}`, within };
+}
+
+const SHARED = "shared";
+
+const { BYTECODE, NAMES } = await import("../../kit/globals/lazy.ts");
+
+/** Has each lazy module of the kit use the others, and those of the kit, whose state they share. */
+const sharedModules: Plugin = {
+  name: SHARED,
+  setup(on) {
+    const filter = new RegExp(`/(bytes|host|timers|${Object.keys(BYTECODE).join("|")})\\.[jt]s$`);
+    on.onResolve({ filter }, ({ path, kind }) =>
+      kind === "require-call"
+        ? undefined
+        : { path: basename(path, extname(path)), namespace: SHARED },
+    );
+    on.onLoad({ filter: /^/, namespace: SHARED }, ({ path }) => ({
+      contents: `module.exports = ${path in BYTECODE ? `__kit.lazy("${path}")` : `__kit.shared.${path}`};`,
+    }));
+  },
+};
+
+/** By the name of a lazy module of the kit: how a script may use it other than by a global. */
+const USES: Readonly<Record<string, string>> = {
+  blob: "\\.blob\\(",
+  encodings: "\\bTextDecoder\\(\\s*[^\\s)]",
+  forms: "\\.formData\\(",
+  streams: "\\.body\\b|\\.stream\\(",
+  subtle: "\\.subtle\\b",
+};
+
+/** The lazy modules of the kit that a script may use: they are made when the servlet is built, and not in each call. */
+function lazyModulesIn(text: string): string[] {
+  const all = new Set([...Object.keys(NAMES), ...Object.keys(USES)]);
+  return [...all].filter((module) => {
+    const names: readonly string[] = (NAMES as Record<string, readonly string[]>)[module] ?? [];
+    const ways = [...names.map((name) => `\\b${name}\\b`), USES[module] ?? []].flat();
+    return new RegExp(ways.join("|")).test(text);
+  });
+}
+
+const isBuildFailure = (error: unknown): error is BuildFailure =>
+  error instanceof Error && "errors" in error;
+
+/** Modules that are part of the script of a servlet that imports them, by the names of their imports. */
+const OWN_MODULES: Readonly<Record<string, string>> = {
+  "zod/mini": join(sdk, `zod-mini${OWN_EXTENSION}`),
+  "edge-servlets/api": join(sdk, `api${OWN_EXTENSION}`),
+};
+const KIT = "kit";
+/** The names that each module of the kit exports. */
+const KIT_NAMES: Readonly<Record<string, string[]>> = {
+  servlet: [...Object.keys(await import("../../kit/servlet.ts")), "convertWith"].toSorted(),
+  files: Object.keys(await import("../../kit/files.ts")).toSorted(),
+};
+
+/** Resolves `edge-servlets/servlet` to the kit in the interpreter, wherever the servlet's folder is. */
+const ownPackage: Plugin = {
+  name: "edge-servlets",
+  setup(on) {
+    // The schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
+    on.onResolve({ filter: /^(zod\/mini|edge-servlets\/api)$/ }, ({ path }) => ({
+      path: OWN_MODULES[path]!,
+    }));
+    on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
+      Object.values(OWN_MODULES).includes(importer)
+        ? { path: "servlet", namespace: KIT }
+        : undefined,
+    );
+    on.onResolve({ filter: /^edge-servlets(\/|$)/ }, ({ path }) =>
+      /^edge-servlets\/(servlet|files)$/.test(path)
+        ? { path: basename(path), namespace: KIT }
+        : {
+            errors: [
+              {
+                text: `A servlet has edge-servlets/servlet, edge-servlets/files and edge-servlets/api; "${path}" is not for it`,
+              },
+            ],
+          },
+    );
+    on.onLoad({ filter: /^/, namespace: KIT }, ({ path }) => ({
+      contents: `export const { ${KIT_NAMES[path]!.join(", ")} } = __kit.${path};`,
+    }));
+  },
+};

@@ -1,0 +1,95 @@
+/** The frame of every console page: which pages there are, and who has signed in. */
+import { html } from "hono/html";
+import { documentOf, shown, type Markup } from "../../kernel/http/document.ts";
+import type { Site } from "../../kernel/http/site.ts";
+import type { CallerQuota, Principal } from "../../kernel/core/model.ts";
+import type { Person } from "../people/people.ts";
+import { PAGES, SIGN_IN_PATH, SIGN_OUT_PATH } from "../people/paths.ts";
+
+type PageName = keyof typeof PAGES;
+
+/** The server as its console shows it to one visitor. */
+export interface ConsoleSite extends Site {
+  version: string;
+  /** The name of the person who has signed in; undefined if nobody has, or nobody needs to. */
+  visitor: string | undefined;
+  /** The pages that the visitor may open. */
+  pages: readonly PageName[];
+  /** True if people can sign in to these pages. */
+  hasSignIn: boolean;
+  /** The path of the pages' script; absent where the deployment has no assets. */
+  script: string | undefined;
+  /** The profile that the page is of; undefined for the whole server. */
+  profile?: string | undefined;
+  /** The path at which the script calls this server for the visitor. */
+  mcp: string;
+}
+
+/** Who has sent a request to the console. */
+export interface Visitor {
+  /** Whose calls the visitor may make; undefined where authentication is required and nobody has signed in. */
+  caller: Principal | undefined;
+  /** Undefined if nobody has signed in. */
+  person: Person | undefined;
+  /** True if the visitor may operate the server. */
+  isOperator: boolean;
+}
+
+/** Answers a request, which counts towards the visitor's rate limit. */
+export type Visited = (
+  raw: Request,
+  answer: (visitor: Visitor, quota: CallerQuota) => Promise<Response>,
+) => Promise<Response>;
+
+interface PageOptions {
+  status?: number;
+  headers?: Record<string, string>;
+  /** The title of a page that its name does not tell from others. */
+  title?: string;
+  /** Where signing in leads back to; the page of its name by default. */
+  at?: string;
+  /** Added to the style of all console pages. */
+  extraStyle?: string;
+}
+
+/** Makes the response of a console page. */
+export function consolePage(
+  site: ConsoleSite,
+  name: PageName,
+  body: Markup,
+  { status = 200, headers = {}, extraStyle = "", title, at = PAGES[name] }: PageOptions = {},
+): Promise<Response> {
+  return documentOf(site, body, {
+    status,
+    headers: new Headers(headers),
+    ...((title ?? name) !== "Home" && { name: title ?? name }),
+    nav: nav(site, name, at),
+    isSlim: false,
+    extraStyle,
+    ...(site.script !== undefined && { script: site.script }),
+  });
+}
+
+function nav(site: ConsoleSite, current: PageName, at: string): Markup {
+  const { visitor, hasSignIn, mcp, profile, pages } = site;
+  const link = (name: PageName): Markup =>
+    html`<a href="${PAGES[name]}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
+  const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(at)}`;
+  return html`<nav
+      aria-label="Pages"
+      data-mcp="${mcp}"
+      ${profile === undefined ? "" : html`data-profile="${profile}"`}
+    >
+      ${pages.length > 1 ? pages.map(link) : ""}
+    </nav>
+    ${
+      visitor !== undefined
+        ? html`<div class="person">
+            <span class="who dim">${shown(visitor)}</span>${link("Account")}
+            <form method="post" action="${SIGN_OUT_PATH}"><button>Sign out</button></form>
+          </div>`
+        : hasSignIn
+          ? html`<div class="person"><a href="${signIn}">Sign in</a></div>`
+          : ""
+    }`;
+}

@@ -1,0 +1,155 @@
+/** The operations on builds: send parts, publish, install, roll back, replay. */
+import { unsettled } from "../../kernel/core/settled.ts";
+import { lengthOf, readJson } from "../../kernel/http/body.ts";
+import { readBuild, type Build } from "./build.ts";
+import { demandServable } from "./servable.ts";
+import type { Installer } from "./installer.ts";
+import { Fault } from "../../kernel/core/errors.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import { isObject } from "../../kernel/core/model.ts";
+import { jsonAnswer, type Operating, type Operations } from "../../kernel/http/operations.ts";
+
+/**
+ * `part`, `build`, `replay` and `servlet`. `installer` throws `unavailable` where nothing can be installed.
+ */
+export function buildOperations(installer: () => Installer): Operations {
+  const withInstaller =
+    (work: (request: Request, name: string, to: Installer, by: Operating) => Promise<Response>) =>
+    (request: Request, name: string, by: Operating) =>
+      work(request, name, installer(), by);
+  return {
+    part: { PUT: withInstaller(putPart) },
+    build: { PUT: withInstaller(publishBuild), DELETE: withInstaller(unpublishBuild) },
+    replay: { POST: withInstaller(replayBuild) },
+    servlet: {
+      GET: withInstaller(showInstalled),
+      PUT: withInstaller(installBuild),
+      POST: withInstaller(rollBack),
+      DELETE: withInstaller(removeServlet),
+    },
+  };
+}
+
+/** `PUT part/SHA256` with its bytes. */
+async function putPart(request: Request, digest: string, { bucket }: Installer) {
+  if (request.body === null)
+    throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
+  await bucket.putPart(digest, request.body, lengthOf(request) ?? 0);
+  return new Response(null, { status: 204 });
+}
+
+/** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
+async function publishBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  { principal, acted }: Operating,
+) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  if (missing.length === 0) {
+    await installer.publish(build, principal.name);
+    await acted(`Published ${name} (${build.hash.slice(0, 12)}).`);
+  }
+  return jsonAnswer({ hash: build.hash, missing });
+}
+
+/** `DELETE build/NAME`: agents can no longer install it. */
+async function unpublishBuild(
+  _request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
+  unsettled(await installs().unpublish(name));
+  await acted(`Unpublished ${name}.`);
+  return jsonAnswer({ name });
+}
+
+/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
+async function installBuild(
+  request: Request,
+  name: string,
+  installer: Installer,
+  { principal, acted }: Operating,
+) {
+  const build = await buildIn(request, name);
+  await installer.demandInstallable(build);
+  const missing = await installer.missing(build);
+  if (missing.length > 0) return jsonAnswer({ missing });
+  const installed = await installer.install(build, principal.name, seenIn(request));
+  if (installed.isNew) await acted(`Installed ${name}, version ${installed.version}.`);
+  return jsonAnswer(installed);
+}
+
+/** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
+async function replayBuild(request: Request, name: string, installer: Installer) {
+  const build = await buildIn(request, name);
+  const missing = await installer.missing(build);
+  return jsonAnswer(missing.length > 0 ? { missing } : await installer.replay(build));
+}
+
+/** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
+async function showInstalled(_request: Request, name: string, { installs }: Installer) {
+  if (name === "") return jsonAnswer({ servlets: await installs().list() });
+  const { current, versions } = await installs().versions(name);
+  const read = versions.map((one) => ({ ...one, build: JSON.parse(one.build) as Build }));
+  return jsonAnswer({ name, current, versions: read });
+}
+
+/** `POST servlet/NAME` with `{"rollback": VERSION}`. */
+async function rollBack(
+  request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
+  const body = await readJson(request);
+  const to = isObject(body) ? body["rollback"] : undefined;
+  if (typeof to !== "number") {
+    throw new Fault(
+      "invalid_request",
+      'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
+    );
+  }
+  const served = unsettled(await installs().rollBack(name, to, seenIn(request)));
+  await acted(`Rolled ${name} back to version ${to}.`);
+  return jsonAnswer({ name, ...served });
+}
+
+/** `DELETE servlet/NAME`. */
+async function removeServlet(
+  request: Request,
+  name: string,
+  { installs }: Installer,
+  { acted }: Operating,
+) {
+  unsettled(await installs().uninstall(name, seenIn(request)));
+  await acted(`Uninstalled ${name}.`);
+  return jsonAnswer({ name });
+}
+
+/** The served version that the operator has seen, from `?seen=`: 0 for none, undefined to skip the check. */
+function seenIn({ url }: Request): number | undefined {
+  const seen = new URL(url).searchParams.get("seen");
+  return seen === null ? undefined : Number(seen);
+}
+
+/** The build in the body. Throws `invalid_params`, `invalid_request` or `too_large` for one that cannot be served under this name. */
+async function buildIn(request: Request, name: string): Promise<Build> {
+  const build = await readBuild(await readJson(request));
+  if (build.name !== name) {
+    throw new Fault(
+      "invalid_request",
+      `The build is of the servlet ${build.name}, but the path names ${name}. Send it to the path of ${build.name}.`,
+    );
+  }
+  if (JSON.stringify(build).length > limits.buildBytes) {
+    throw new Fault(
+      "too_large",
+      `The manifest and lists of ${name} are too large (limit ${limits.buildBytes} characters).`,
+    );
+  }
+  demandServable(build);
+  return build;
+}

@@ -1,0 +1,133 @@
+import { limits } from "../../kernel/core/limits.ts";
+import type { Lists } from "../../kernel/core/model.ts";
+import type { Skill } from "../../kernel/servlets/bundle.ts";
+import { fuelOf, type Manifest } from "../../kernel/servlets/manifest.ts";
+import { namesIn, variableOf } from "../../kernel/servlets/variables.ts";
+import { mebibytes, memoryBytes, printable, shortened } from "../../kernel/core/text.ts";
+import type { Build } from "./build.ts";
+
+/** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
+export function permissionsOf({
+  manifest,
+  lists,
+  skills,
+}: Pick<Build, "manifest" | "lists" | "skills">): string[] {
+  const { allowed_hosts, allowed_paths, may_call, confirm_calls } = manifest;
+  const all: [string, readonly string[] | undefined][] = [
+    ["It may reach these hosts", allowed_hosts?.map(asOne)],
+    ["It may call these tools of other servlets, as its caller", may_call?.map(asOne)],
+    ["Its callers must allow first", confirm_calls && [CONFIRMED[confirm_calls]]],
+    ["It may read these secrets", secretsOf(manifest)],
+    ["It may use its callers' accounts", accountsOf(manifest)],
+    ["It gets these settings", settingsOf(manifest)],
+    ["It keeps memory and files for", keptFor(manifest)],
+    ["It has these folders", allowed_paths?.map(asOne)],
+    ["It shows these pages in clients", viewsIn(manifest)],
+    ["It brings these instructions, which models obey", skills?.skills.map(instructionOf)],
+    ["Calls of Open Tool Calling must bring it", requiredBy(manifest)],
+    ["It may take", [boundsOf(manifest)]],
+    // Last: a long list must not hide the others.
+    ...offersOf(lists),
+  ];
+  return all.flatMap(([what, names = []]) =>
+    names.length === 0 ? [] : [printable(`${what}: ${names.join(", ")}.`)],
+  );
+}
+
+/** Calls of other servlets' tools that a user must allow first, by `confirm_calls`. */
+export const CONFIRMED = {
+  destructive: "calls that may destroy something",
+  writes: "calls that do more than read",
+} as const;
+
+/** For whom a servlet keeps memory and files, such as `each caller`: one entry, or none if it keeps nothing. */
+export function keptFor({ state = "call" }: Manifest): readonly string[] {
+  if (state === "call") return [];
+  return [state === "server" ? "all callers together" : `each ${state}`];
+}
+
+/** The secrets that a servlet may read, each with the Worker's variable that holds it. */
+export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
+  allowed_secrets.map(
+    (one) => `${asPart(one.service)}/${asPart(one.user)} (the Worker's ${variableOf(one)})`,
+  );
+
+/** The settings that a servlet gets, each with the Worker's variables that go into it. */
+export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
+  Object.entries(env_vars).map(([key, text]) => {
+    const names = [...new Set(namesIn(text))];
+    return names.length === 0
+      ? asOne(key)
+      : `${asOne(key)} (from the Worker's ${names.join(" and ")})`;
+  });
+
+/** The accounts of callers that a servlet may use, each with its scopes and hosts. */
+export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
+  Object.entries(accounts).map(
+    ([name, { scopes = [], hosts }]) =>
+      `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
+  );
+
+/** The views of a servlet, each with what it may do in a client: load from and connect to hosts, and use devices. */
+const viewsIn = ({ views = {} }: Manifest): string[] =>
+  Object.entries(views).map(([name, { tools = [], csp = {}, permissions = [] }]) => {
+    const hosts = [...new Set(Object.values(csp).flat())];
+    const all: [string, readonly string[]][] = [
+      ["for", tools.map(asOne)],
+      ["with", hosts.map(asOne)],
+      ["may use", permissions],
+    ];
+    const facts = all.flatMap(([what, of]) =>
+      of.length === 0 ? [] : `${what} ${of.join(" and ")}`,
+    );
+    return facts.length === 0 ? name : `${name} (${facts.join(", ")})`;
+  });
+
+const instructionOf = ({ path, frontmatter }: Skill): string =>
+  `${asOne(path)} (${shortened(frontmatter.description, 200)})`;
+
+/** The credentials that callers must bring, for all of a servlet's tools or some. */
+function requiredBy({ requirements, tools = {} }: Manifest): string[] {
+  const all = [requirements, ...Object.values(tools).map((tool) => tool.requirements)];
+  const required = all.flatMap(({ authorization = [], secrets = [], user_id } = {}) => [
+    ...authorization.map(({ id }) => `the token ${asOne(id)}`),
+    ...secrets.map(({ id }) => `the secret ${asOne(id)}`),
+    ...(user_id === true ? ["the id of the user"] : []),
+  ]);
+  return [...new Set(required)];
+}
+
+/** A name that a servlet's author chose, in quotes where it could look like more than one name. */
+const asOne = (name: string): string =>
+  name === "" || /[\s,()"]/.test(name) ? JSON.stringify(name) : name;
+
+/** A part of a name with slashes. */
+const asPart = (name: string): string => (name.includes("/") ? JSON.stringify(name) : asOne(name));
+
+function offersOf(lists: Lists | undefined): [string, readonly string[]][] {
+  if (lists === undefined) return [["It lists its tools", ["when it runs"]]];
+  return [
+    ["Its tools", someOf(lists.tools.map(({ name }) => name))],
+    ["Its prompts", someOf(lists.prompts.map(({ name }) => name))],
+    ["Its resources", someOf(lists.resources.map(({ uri }) => uri))],
+    [
+      "Its resource templates",
+      someOf(lists.resourceTemplates.map(({ uriTemplate }) => uriTemplate)),
+    ],
+  ];
+}
+
+function someOf(names: readonly string[]): string[] {
+  const shown = names
+    .slice(0, limits.approvedNames)
+    .map((name) => asOne(shortened(name, limits.approvedCharacters)));
+  const others = names.length - shown.length;
+  return others > 0 ? [...shown, `and ${others} more`] : shown;
+}
+
+/** How much memory and computing a call may take, in words. */
+export function boundsOf(manifest: Manifest): string {
+  const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
+  const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;
+  return `${mebibytes(memory)} of memory, ${seconds} s of computing in a call`;
+}

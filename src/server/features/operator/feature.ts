@@ -1,0 +1,66 @@
+import { callerKey } from "../../kernel/core/callers.ts";
+import { Fault } from "../../kernel/core/errors.ts";
+import {
+  callerKeyOf,
+  jsonAnswer,
+  type Operating,
+  type Operations,
+} from "../../kernel/http/operations.ts";
+import type { Feature, Kernel } from "../../kernel/kernel.ts";
+import { operatorEndpoint, operatorRefusal } from "./endpoint.ts";
+
+/** The endpoint of operators' commands: `/operator/OPERATION/NAME`. */
+export const operatorFeature: Feature = {
+  name: "operator",
+  start: (kernel) => ({
+    refusal: { paths: /^\/operator\//, answer: operatorRefusal },
+    routes(app) {
+      const { authenticator, rateLimiter } = kernel;
+      const operations = operationsOf(kernel);
+      app.all("/operator/*", async ({ req: { raw } }) => {
+        const principal = await authenticator.operator(raw);
+        const admission = rateLimiter.enter(callerKey(principal), raw);
+        const acted = (what: string) => kernel.acted(principal.name, "command", what);
+        return admission.until(
+          operatorEndpoint(raw, operations, { ...admission.quota, principal, acted }),
+        );
+      });
+    },
+  }),
+};
+
+/** Those of all features; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
+function operationsOf(kernel: Kernel): Operations {
+  const all = Object.assign({}, ...kernel.started.map((one) => one.operations)) as Operations;
+  const { state = {} } = all;
+  return {
+    ...all,
+    state: {
+      ...state,
+      DELETE(request, name, by) {
+        const caller = new URL(request.url).searchParams.get("caller");
+        if (caller !== null) return deleteCaller(kernel, caller, { ...by, name });
+        if (state["DELETE"] !== undefined) return state["DELETE"](request, name, by);
+        throw new Fault(
+          "invalid_request",
+          "This server keeps no state of servlets: name a caller, or bind SERVLET_STATES in wrangler.toml.",
+        );
+      },
+    },
+  };
+}
+
+async function deleteCaller(
+  kernel: Kernel,
+  caller: string,
+  { name, acted }: Operating & { name: string },
+): Promise<Response> {
+  if (name !== "")
+    throw new Fault(
+      "invalid_request",
+      `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
+    );
+  const servlets = await kernel.forgetCaller(callerKeyOf(caller));
+  await acted(`Deleted what all servlets keep for ${caller}.`);
+  return jsonAnswer({ servlets });
+}

@@ -1,0 +1,261 @@
+/** The pages on which a person gives a servlet a secret, or lets it use an account. */
+import { pathOf } from "./errors.ts";
+import { unsettled, type Settled } from "../../kernel/core/settled.ts";
+import { html } from "hono/html";
+import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
+import type { Provider } from "../../kernel/auth/account-provider.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import { printable, printableText } from "../../kernel/core/text.ts";
+import { answerWaitingCall } from "./ask-endpoint.ts";
+import { deadEndPage, wordsPage } from "./ask-page.ts";
+import { CALLBACK_PATH } from "./issuer-sign-in.ts";
+import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
+import { notForYou, ownPath, pageFor, seeOther, type PersonPage, type View } from "./view.ts";
+
+/** The token of the page's form, and the reason why a previous answer was rejected. */
+interface FormState {
+  token: string;
+  complaint: string | undefined;
+}
+
+/** A page for something that a servlet asks a person for. The sealed token in its address says what. */
+interface AskedPage<Asked> {
+  /** Opens the token; undefined for one that is not of this server, or too old. */
+  open(persons: PersonObjects): Promise<Asked | undefined>;
+  body(asked: Asked, shown: FormState): Markup;
+  /** The complaint about a form from before its sender has signed in again. */
+  again: string;
+  /** Takes an answer; a string is the complaint with which the page is shown again. */
+  take(
+    form: URLSearchParams,
+    asked: Asked,
+    persons: PersonObjects,
+  ): Promise<View | { status: number; complaint: string } | "accept" | "decline">;
+  /** The page after an answer for which no call waits. */
+  done(action: "accept" | "decline"): Markup;
+}
+
+/** Shows such a page to the person who is asked. With `?call=ID`, that call waits for it, and its page is the next. */
+const askedEndpoint = <Asked extends { principal: string }>(
+  request: Request,
+  token: string,
+  page: PersonPage,
+  { open, body, again, take, done }: AskedPage<Asked>,
+): Promise<Response> =>
+  pageFor(request, page, {
+    async work(visit) {
+      const { persons, people } = page;
+      const { person, form } = visit;
+      const asked = persons && (await open(persons));
+      if (persons === undefined || asked?.principal !== person.principal.name)
+        return notForYou(people, request);
+      const own = await people.token(person, token);
+      const show = (status: number, complaint?: string): View => ({
+        status,
+        body: body(asked, { token: own, complaint }),
+      });
+      if (form === undefined) return show(200);
+      if (!(await people.isForm(form, person, token))) return show(403, again);
+      const taken = await take(form, asked, persons);
+      if (typeof taken !== "string")
+        return "complaint" in taken ? show(taken.status, taken.complaint) : taken;
+      const next = await answerWaitingCall(taken, pathOf(request), { page, visit });
+      return next ?? { status: 200, body: done(taken) };
+    },
+  });
+
+/** `/secret/TOKEN`: takes a secret that a servlet asks a person for. */
+export const secretEndpoint = (request: Request, token: string, page: PersonPage) =>
+  askedEndpoint<AskedSecret>(request, token, page, {
+    open: (persons) => persons.asked(token),
+    body: secretPage,
+    again: "You have signed in anew since. Enter the secret again.",
+    async take(form, { principal, servlet, name }, persons) {
+      if (form.get("decision") === "decline") return "decline";
+      const secret = (form.get("secret") ?? "").trim();
+      const { secretCharacters, keptSecrets } = limits;
+      if (secret === "") return { status: 422, complaint: "Enter the secret, or decline." };
+      if (secret.length > secretCharacters)
+        return {
+          status: 422,
+          complaint: `The secret is too long (limit ${secretCharacters} characters).`,
+        };
+      const isKept = await persons.at(principal, async (object) =>
+        object.keep(principal, { servlet, name }, secret),
+      );
+      if (isKept) return "accept";
+      return {
+        status: 409,
+        complaint: `You have ${keptSecrets} kept secrets, as many as you may. Delete one at /account first.`,
+      };
+    },
+    done: (action) =>
+      action === "accept"
+        ? wordsPage(
+            "The secret is kept",
+            "Accept in your client, if it still asks. You can close this page.",
+          )
+        : wordsPage("Nothing is kept", "Decline in your client, too. You can close this page."),
+  });
+
+/** `/connect/TOKEN`: asks a person to let a servlet use an account, and leads to its provider. */
+export const connectEndpoint = (request: Request, token: string, page: PersonPage) =>
+  askedEndpoint<AskedAccount & { provider: Provider }>(request, token, page, {
+    async open(persons) {
+      const asked = await persons.askedAccount(token);
+      const provider = asked && page.providers.get(asked.grant.account);
+      return provider && { ...asked, provider };
+    },
+    body: connectPage,
+    again: "You have signed in anew since. Choose again.",
+    async take(form, { principal, grant, provider }, persons) {
+      if (form.get("decision") !== "accept") {
+        await persons.at(principal, async (object) => object.declineAccount(principal, grant));
+        return "decline";
+      }
+      const from = {
+        redirectUri: new URL(CALLBACK_PATH, request.url).href,
+        back: pathOf(request),
+      };
+      const address = await persons.at(principal, async (object) =>
+        object.beginAccount(principal, grant, from),
+      );
+      return leadTo(provider, unsettled(address as Settled<string>));
+    },
+    done: connected,
+  });
+
+/** `/account/sign-in`: leads to an issuer, at which a person signs in. */
+export const signInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    async open() {
+      const { searchParams } = new URL(request.url);
+      const issuer = Number(searchParams.get("issuer"));
+      const { url, cookie } = await page.people.beginAt(issuer, request, ownPath(request));
+      return seeOther(url, { "set-cookie": cookie });
+    },
+    work: async () => notForYou(page.people, request),
+  });
+
+/** `/account/callback`: takes a provider's answer, once, and only from the person who was sent there. */
+export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
+  pageFor(request, page, {
+    /** A user of an issuer at which this server is a client comes back signed in. */
+    async open() {
+      const signed = await page.people.finish(request);
+      if (signed === undefined) return undefined;
+      const headers = { "set-cookie": signed.cookie };
+      if (signed.back !== undefined) return seeOther(signed.back, headers);
+      return { status: 200, body: wordsPage("You are signed in", "Open the link again."), headers };
+    },
+    async work(visit) {
+      const { persons } = page;
+      const { name } = visit.person.principal;
+      const { searchParams } = new URL(request.url);
+      // Not again if the object dies: a code is valid once.
+      const finished = await persons?.once(name, async (object) =>
+        object.finishAccount(name, searchParams.toString()),
+      );
+      if (finished === undefined) return { status: 403, body: deadEndPage("Not for you", FOREIGN) };
+      const { back, isConnected, failure } = finished;
+      if (failure !== undefined) return failed(back, failure);
+      const action = isConnected ? "accept" : "decline";
+      const next = await answerWaitingCall(action, back, { page, visit });
+      return next ?? { status: 200, body: connected(action) };
+    },
+  });
+
+const FOREIGN =
+  "This answer of a provider is not to anything that you have begun here, or it came too late. If somebody sent you a link, they may have tried to connect an account to theirs. Open the link of your own call again.";
+
+const failed = (back: string, message: string): View => ({
+  status: 502,
+  body: html`<h1>The account was not connected</h1>
+    <p class="notice wrong" role="alert">${shown(message)}</p>
+    <p><a href="${back}">Try again</a>. The call that needs the account still waits.</p>`,
+});
+
+/**
+ * Browsers apply the policy of a page to all places to which its form leads, and a provider may lead on to others. So
+ * this is a page of its own.
+ */
+const leadTo = ({ host }: Provider, address: string): View => ({
+  status: 200,
+  headers: { refresh: `0; url=${address}` },
+  body: html`<h1>Connect an account</h1>
+    <p><a href="${address}">Continue to ${shown(host)}</a></p>`,
+});
+
+const connected = (action: "accept" | "decline"): Markup =>
+  action === "accept"
+    ? wordsPage("The account is connected", "The call goes on. You can close this page.")
+    : wordsPage(
+        "The account is not connected",
+        "The servlet is told that you have declined. You can close this page.",
+      );
+
+/** Whole, since the person agrees to it. */
+const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
+
+function connectPage(
+  { grant, provider }: AskedAccount & { provider: Provider },
+  { token, complaint }: FormState,
+): Markup {
+  const { servlet, account, scopes, hosts } = grant;
+  return html`<h1>Connect an account</h1>
+    <p>
+      <strong>${shown(servlet)}</strong>, a servlet of this server, asks to use your account at
+      <strong>${shown(provider.host)}</strong> (${shown(account)}) in your calls.
+    </p>
+    <dl>
+      <dt>What it may do</dt>
+      ${scopes.length === 0 ? html`<dd>What the provider lets any app do</dd>` : scopes.map(line)}
+      <dt>Where it may send requests with it</dt>
+      ${hosts.map(line)}
+    </dl>
+    <p>
+      You sign in at ${shown(provider.host)}. This server keeps the access that it grants, and shows
+      it neither to the servlet nor to your client or a model. You can disconnect it at
+      <a href="/account">your account</a>.
+    </p>
+    ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert">${complaint}</p>`}
+    <form method="post">
+      ${hiddenFields({ token })}
+      <button class="primary" name="decision" value="accept">
+        Continue to ${shown(provider.host)}
+      </button>
+      <button name="decision" value="decline">Decline</button>
+    </form>`;
+}
+
+function secretPage(
+  { servlet, name, message }: AskedSecret,
+  { token, complaint }: FormState,
+): Markup {
+  return html`<h1>A secret is needed</h1>
+    <p>
+      <strong>${shown(servlet)}</strong>, a servlet of this server, asks for
+      <strong>${shown(name)}</strong>.
+    </p>
+    ${message === "" ? "" : html`<p class="text">${printableText(message)}</p>`}
+    <p>
+      It is kept sealed for ${shown(servlet)} alone, which may use it in your calls. Neither your
+      client nor a model sees it. You can replace or delete it at
+      <a href="/account">your account</a>.
+    </p>
+    ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert" id="wrong">${complaint}</p>`}
+    <form method="post">
+      ${hiddenFields({ token })}
+      <label for="secret">${shown(name)}</label>
+      <input
+        id="secret"
+        name="secret"
+        type="password"
+        autocomplete="off"
+        required
+        ${complaint === undefined ? "" : html`aria-invalid="true" aria-describedby="wrong"`}
+      />
+      <button class="primary" name="decision" value="accept">Keep this secret</button>
+      <button name="decision" value="decline" formnovalidate>Decline</button>
+    </form>`;
+}

@@ -1,0 +1,262 @@
+import type { AccountGrant, AccountState } from "../../kernel/servlets/deployment.ts";
+import { settled, type Settled } from "../../kernel/core/settled.ts";
+import type { Begun, Provider, Tokens } from "../../kernel/auth/account-provider.ts";
+import { hexDigest } from "../../kernel/core/digest.ts";
+import { Fault, logError, report } from "../../kernel/core/errors.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import type { AccountRef, FinishedAccount } from "./person.ts";
+import { firstRow } from "../../kernel/storage/tables.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
+
+/** An account's token is renewed so long before it expires: a request with it may take that long. */
+const ACCOUNT_MARGIN_MS = 30_000;
+
+/** A connected account as it is stored. */
+interface Connected extends AccountGrant {
+  tokens: Tokens;
+  /** Who granted them, and to whom (`Provider.identity`): tokens are for no other. */
+  from: string;
+  /** Unix time in ms of the person's consent, and of the tokens. */
+  connectedAt: number;
+  grantedAt: number;
+}
+
+/** A person's way to the provider and back. */
+interface Connecting {
+  grant: AccountGrant;
+  begun: Begun;
+  back: string;
+  /** To whom the person went (`Provider.identity`): the code is for no other. */
+  at: string;
+}
+
+interface Parts {
+  sql: SqlStorage;
+  sealer: Sealer;
+  providers: ReadonlyMap<string, Provider>;
+}
+
+/** The accounts of one person, in the person's object. Tokens are renewed by one request at a time for each account. */
+export class PersonAccounts {
+  readonly #parts: () => Parts;
+  readonly #renewing = new Map<string, Promise<Settled<string | undefined>>>();
+  #changed = Promise.withResolvers<void>();
+  #timesForgotten = 0;
+
+  constructor(parts: () => Parts) {
+    this.#parts = parts;
+  }
+
+  async state(
+    grant: AccountGrant,
+    { since, ms }: { since: number; ms: number },
+  ): Promise<AccountState> {
+    const id = await idOf(grant);
+    // Not by the clock, which may be set back.
+    const over = scheduler.wait(ms).then(() => true);
+    for (let isOver = ms <= 0; ;) {
+      const next = this.#changed.promise;
+      const known = await this.#read(id);
+      if (known !== undefined && covers(known, grant) && (await this.#isUsable(known)))
+        return "connected";
+      const { sql } = this.#parts();
+      const declined = firstRow(
+        sql.exec<{ at: number }>("SELECT at FROM declined WHERE id = ?", id),
+      );
+      if (declined !== undefined && declined.at > since) return "declined";
+      if (isOver) return "missing";
+      isOver = (await Promise.race([next, over])) === true;
+    }
+  }
+
+  async begin(grant: AccountGrant, { redirectUri, back }: { redirectUri: string; back: string }) {
+    const { sql, sealer } = this.#parts();
+    const now = Date.now();
+    const provider = this.#provider(grant.account);
+    const { url, begun } = await provider.begin(grant.scopes, redirectUri);
+    const connecting: Connecting = { grant, begun, back, at: provider.identity };
+    const state = await hexDigest(begun.state);
+    const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
+    // Nothing is awaited from here on, so that no other is counted meanwhile.
+    sql.exec("DELETE FROM connecting WHERE until <= ?", now);
+    const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM connecting").one();
+    if (count >= limits.connecting)
+      throw new Fault("too_many", "You have begun this too often. Try again in ten minutes.", {
+        data: { retryAfter: limits.connectingMs / 1000 },
+      });
+    sql.exec("INSERT INTO connecting VALUES (?, ?, ?)", state, now + limits.connectingMs, sealed);
+    return url;
+  }
+
+  /** Undefined for an answer to nothing that was begun here; each is taken once. */
+  async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
+    const before = this.#timesForgotten;
+    const { sql, sealer } = this.#parts();
+    const state = await hexDigest(answer.get("state") ?? "");
+    const query = "DELETE FROM connecting WHERE state = ? RETURNING until, sealed";
+    const row = firstRow(sql.exec<{ until: number; sealed: ArrayBuffer }>(query, state));
+    if (row === undefined || row.until <= Date.now()) return undefined;
+    const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
+    if (opened === undefined) return undefined;
+    const { grant, begun, back, at } = decoded(opened) as Connecting;
+    try {
+      const provider = this.#provider(grant.account);
+      if (provider.identity !== at)
+        throw new Fault(
+          "unavailable",
+          `This server has another provider ${grant.account} by now. Connect the account again.`,
+        );
+      const tokens = await provider.finish(answer, begun);
+      if (tokens !== undefined && this.#timesForgotten !== before) {
+        await provider.revoke(tokens).catch(logError);
+        return undefined;
+      }
+      if (tokens === undefined) {
+        await this.decline(grant);
+        return { back, isConnected: false };
+      }
+      const now = Date.now();
+      const from = provider.identity;
+      await this.#keep({ ...grant, tokens, from, connectedAt: now, grantedAt: now });
+      sql.exec("DELETE FROM declined WHERE id = ?", await idOf(grant));
+      return { back, isConnected: true };
+    } catch (error) {
+      return { back, isConnected: false, failure: report(error).message };
+    }
+  }
+
+  async decline(of: AccountRef): Promise<void> {
+    const { sql } = this.#parts();
+    sql.exec("INSERT OR REPLACE INTO declined VALUES (?, ?)", await idOf(of), Date.now());
+    this.#tell();
+  }
+
+  async token(grant: AccountGrant, refused?: string): Promise<Settled<string | undefined>> {
+    const known = await this.#read(await idOf(grant));
+    // A call may have found the account connected before its servlet's manifest named more hosts.
+    if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
+      return { value: undefined };
+    const { tokens, grantedAt } = known;
+    const isOver = (tokens.expires ?? Infinity) <= Date.now() + ACCOUNT_MARGIN_MS;
+    // A host that refuses even new tokens does so for another reason.
+    const isRefused = tokens.access === refused && grantedAt + limits.accountFreshMs <= Date.now();
+    return isOver || isRefused ? this.#renewed(known) : { value: tokens.access };
+  }
+
+  async disconnect(of: AccountRef): Promise<void> {
+    const id = await idOf(of);
+    const known = await this.#read(id);
+    this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
+    // The account is forgotten here, even if the provider cannot be reached.
+    const provider = known && this.#providerOf(known);
+    await provider?.revoke(known!.tokens).catch(logError);
+  }
+
+  async forgetAll(): Promise<void> {
+    this.#timesForgotten++;
+    await Promise.all((await this.all()).map((one) => this.disconnect(one)));
+  }
+
+  async all(): Promise<(AccountGrant & { connectedAt: number })[]> {
+    const rows = this.#parts().sql.exec<{ id: string }>("SELECT id FROM accounts").toArray();
+    const all = await Promise.all(rows.map(({ id }) => this.#read(id)));
+    return all.flatMap((one) => {
+      if (one === undefined) return [];
+      const { servlet, account, scopes, hosts, connectedAt } = one;
+      return [{ servlet, account, scopes, hosts, connectedAt }];
+    });
+  }
+
+  /** False for an account that its provider grants no more, which is forgotten. Its tokens are renewed if need be. */
+  async #isUsable(grant: AccountGrant): Promise<boolean> {
+    const found = await this.token(grant);
+    // A provider that is down says nothing of the account.
+    return !("value" in found) || found.value !== undefined;
+  }
+
+  async #renewed(known: Connected): Promise<Settled<string | undefined>> {
+    const id = await idOf(known);
+    const flight = this.#renewing.get(id) ?? settled(() => this.#renew(id, known));
+    this.#renewing.set(id, flight);
+    try {
+      return await flight;
+    } finally {
+      if (this.#renewing.get(id) === flight) this.#renewing.delete(id);
+    }
+  }
+
+  async #renew(id: string, { tokens: { access } }: Connected): Promise<string | undefined> {
+    // It may have been renewed since it was read, and providers take a refresh token that is used twice for a stolen one.
+    const known = await this.#read(id);
+    if (known?.tokens.access !== access) return known?.tokens.access;
+    const { refresh } = known.tokens;
+    const provider = this.#provider(known.account);
+    const tokens = refresh === undefined ? undefined : await provider.refresh(refresh);
+    // Its person may have disconnected or connected it meanwhile.
+    const current = await this.#read(id);
+    if (current === undefined && tokens !== undefined)
+      await provider.revoke(tokens).catch(logError);
+    if (current?.tokens.access !== access) return current?.tokens.access;
+    if (tokens === undefined) this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
+    else await this.#keep({ ...known, tokens, grantedAt: Date.now() });
+    return tokens?.access;
+  }
+
+  async #keep(connected: Connected): Promise<void> {
+    const { sql, sealer } = this.#parts();
+    const id = await idOf(connected);
+    const sealed = await sealer.seal(encoded(connected), `account ${id}`);
+    const { count } = sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM accounts WHERE id <> ?", id)
+      .one();
+    if (count >= limits.keptSecrets)
+      throw new Fault(
+        "too_many",
+        `You have ${limits.keptSecrets} connected accounts, as many as you may. Disconnect one at /account first.`,
+      );
+    sql.exec("INSERT OR REPLACE INTO accounts VALUES (?, ?)", id, sealed);
+    this.#tell();
+  }
+
+  async #read(id: string): Promise<Connected | undefined> {
+    const { sql, sealer } = this.#parts();
+    const query = "SELECT sealed FROM accounts WHERE id = ?";
+    const row = firstRow(sql.exec<{ sealed: ArrayBuffer }>(query, id));
+    const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
+    return opened && (decoded(opened) as Connected);
+  }
+
+  /** Undefined if the configuration has another provider or client by now. */
+  #providerOf({ account, from }: Connected): Provider | undefined {
+    const provider = this.#parts().providers.get(account);
+    return provider?.identity === from ? provider : undefined;
+  }
+
+  #provider(name: string): Provider {
+    const provider = this.#parts().providers.get(name);
+    if (provider !== undefined) return provider;
+    throw new Fault("servlet_failed", `This server knows no provider ${name}: ACCOUNTS has none.`);
+  }
+
+  #tell(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
+
+/** The tables. `declined` has the times at which accounts were refused. */
+export const ACCOUNT_TABLES = `
+CREATE TABLE IF NOT EXISTS accounts (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS connecting (state TEXT PRIMARY KEY, until INTEGER NOT NULL, sealed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS declined (id TEXT PRIMARY KEY, at INTEGER NOT NULL);`;
+
+/** True if the person has agreed to all of this. */
+const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =>
+  scopes.every((one) => known.scopes.includes(one)) &&
+  hosts.every((one) => known.hosts.includes(one));
+
+const idOf = ({ servlet, account }: AccountRef): Promise<string> =>
+  hexDigest(JSON.stringify([servlet, account]));
+
+const encoded = (value: object) => new TextEncoder().encode(JSON.stringify(value));
+const decoded = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));

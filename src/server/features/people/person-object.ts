@@ -1,0 +1,239 @@
+import type { Provider } from "../../kernel/auth/account-provider.ts";
+import type { TasksOf } from "../../kernel/calls/task-object.ts";
+import type { AccountGrant } from "../../kernel/servlets/deployment.ts";
+import { settled } from "../../kernel/core/settled.ts";
+import { DurableObject } from "cloudflare:workers";
+import { Alarm } from "../../kernel/storage/alarm.ts";
+import { hexDigest } from "../../kernel/core/digest.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import { ListedCalls, LISTED_TABLE, type ListedCall } from "../../kernel/calls/listed-calls.ts";
+import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
+import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";
+import { firstRow } from "../../kernel/storage/tables.ts";
+import { Sealer } from "../../kernel/storage/vault.ts";
+
+/** A stored secret. */
+interface StoredSecret extends SecretRef {
+  value: string;
+  keptAt: number;
+}
+
+/** The parts of the server that a person's object uses. */
+interface PersonServer {
+  readonly sealer: Sealer;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly tasks?: TasksOf;
+}
+
+/**
+ * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
+ * person. Each method is given the principal's name.
+ */
+export class PersonObject extends DurableObject<object> {
+  readonly #server: PersonServer;
+  readonly #sql = this.ctx.storage.sql;
+  readonly #alarm = new Alarm(this.ctx.storage);
+  #sealer: Sealer | undefined;
+  #kept = Promise.withResolvers<void>();
+  #ofPrincipal: PersonAccounts | undefined;
+  readonly #listed = new ListedCalls(this.#sql);
+
+  constructor(state: DurableObjectState, env: object, server: PersonServer) {
+    super(state, env);
+    this.#server = server;
+    this.#sql.exec(SCHEMA);
+  }
+
+  /** Keeps a secret, in place of the earlier one; false if there are too many. */
+  async keep(principal: string, of: SecretRef, value: string): Promise<boolean> {
+    const id = await idOf(of);
+    const kept: StoredSecret = { ...of, value, keptAt: Date.now() };
+    const sealed = await this.#sealerOf(principal).seal(encoder.encode(JSON.stringify(kept)), id);
+    const { count } = this.#sql
+      .exec<{ count: number }>("SELECT COUNT(*) AS count FROM secrets WHERE id <> ?", id)
+      .one();
+    if (count >= limits.keptSecrets) return false;
+    this.#sql.exec("INSERT OR REPLACE INTO secrets VALUES (?, ?)", id, sealed);
+    this.#kept.resolve();
+    this.#kept = Promise.withResolvers();
+    return true;
+  }
+
+  /** The secret if it was kept after `after` (Unix ms); waits at most `ms` for it. */
+  async secret(principal: string, of: SecretRef, { after, ms }: { after: number; ms: number }) {
+    const id = await idOf(of);
+    // Not by the clock, which may be set back.
+    const over = scheduler.wait(ms).then(() => true);
+    for (let isOver = ms <= 0; ;) {
+      const next = this.#kept.promise;
+      const row = firstRow(this.#sql.exec<Row>("SELECT id, sealed FROM secrets WHERE id = ?", id));
+      const found = row && (await this.#open(principal, row));
+      if (found !== undefined && found.keptAt > after) return found.value;
+      if (isOver) return undefined;
+      isOver = (await Promise.race([next, over])) === true;
+    }
+  }
+
+  async forget(of: SecretRef): Promise<void> {
+    this.#sql.exec("DELETE FROM secrets WHERE id = ?", await idOf(of));
+  }
+
+  /**
+   * How an account is; waits at most `ms` for it to be connected, or to be refused after `since` (Unix ms). One that was
+   * connected for less than this grant is missing.
+   */
+  async account(principal: string, grant: AccountGrant, wait: { since: number; ms: number }) {
+    return this.#accounts(principal).state(grant, wait);
+  }
+
+  /**
+   * Begins to connect an account: the address at the provider to which the person goes. `back` is the path of the page
+   * that asks for it. Throws as `Provider.begin`.
+   */
+  beginAccount(
+    principal: string,
+    grant: AccountGrant,
+    from: { redirectUri: string; back: string },
+  ) {
+    return settled(() => this.#accounts(principal).begin(grant, from));
+  }
+
+  /** Takes the provider's answer, once; undefined for an answer to nothing that this person has begun. */
+  async finishAccount(principal: string, answer: string) {
+    return this.#accounts(principal).finish(new URLSearchParams(answer));
+  }
+
+  /** The person refuses. */
+  async declineAccount(principal: string, of: AccountRef) {
+    await this.#accounts(principal).decline(of);
+  }
+
+  /**
+   * An access token, which is renewed if it has expired or is the refused one; undefined if the account is not connected
+   * any more, or for less than this grant. Throws as `Provider.refresh`.
+   */
+  async accountToken(principal: string, grant: AccountGrant, refused?: string) {
+    return this.#accounts(principal).token(grant, refused);
+  }
+
+  /** Forgets an account, and has the provider revoke its tokens if it can. */
+  async disconnectAccount(principal: string, of: AccountRef) {
+    await this.#accounts(principal).disconnect(of);
+  }
+
+  /** Notes a call that was handed over, which is stored until then. */
+  async note(call: string, until: number): Promise<void> {
+    this.#dropOldCalls();
+    this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
+    await this.#alarm.set(Date.now() + limits.taskMs);
+  }
+
+  async summary(principal: string): Promise<PersonSummary> {
+    const rows = this.#sql.exec<Row>("SELECT id, sealed FROM secrets").toArray();
+    const all = await Promise.all(rows.map((row) => this.#open(principal, row)));
+    return {
+      secrets: all
+        .filter((one) => one !== undefined)
+        .map(({ servlet, name, keptAt }) => ({ servlet, name, keptAt })),
+      accounts: await this.#accounts(principal).all(),
+    };
+  }
+
+  /** Lists a call or session as it is now. */
+  async list(principal: string, listed: ListedCall): Promise<void> {
+    await this.#listed.put(listed, this.#sealerOf(principal));
+    await this.#alarm.set(Date.now() + limits.taskMs);
+  }
+
+  /** Keeps it in the list until this Unix time in ms, at least. */
+  async prolong(id: string, until: number): Promise<void> {
+    await this.#listed.prolong(id, until);
+    await this.#alarm.set(Math.max(until, Date.now() + limits.taskMs));
+  }
+
+  /** Takes it out of the list. */
+  async unlist(id: string): Promise<void> {
+    await this.#listed.drop(id);
+  }
+
+  /** All that are listed, the newest first. */
+  async listed(principal: string): Promise<ListedCall[]> {
+    return this.#listed.all(this.#sealerOf(principal));
+  }
+
+  /** An event stream of the calls: all of them, then each that changes. */
+  async watch(principal: string): Promise<ReadableStream<Uint8Array>> {
+    return this.#listed.watch(principal, this.#sealerOf(principal));
+  }
+
+  /** Deletes all of it, and the calls that were handed over; tokens are revoked where their provider can do that. */
+  async forgetAll(principal: string): Promise<void> {
+    const tasks = this.#server.tasks?.({ name: principal }, async () => {});
+    const calls = this.#sql
+      .exec<{ id: string }>("SELECT id FROM calls UNION SELECT id FROM listed")
+      .toArray();
+    for (let at = 0; at < calls.length; at += limits.shownCalls) {
+      const some = calls.slice(at, at + limits.shownCalls);
+      await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
+      // Where there are more than one request may reach, the next goes on from here.
+      for (const { id } of some) {
+        this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
+        await this.#listed.drop(id);
+      }
+    }
+    await this.#accounts(principal).forgetAll();
+    await this.ctx.storage.deleteAll();
+    this.#sql.exec(SCHEMA);
+  }
+
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async () => {
+      this.#dropOldCalls();
+      const next = this.#listed.nextEnd();
+      if (next !== undefined) await this.#alarm.set(next);
+    });
+  }
+
+  #dropOldCalls(): void {
+    this.#listed.dropOld();
+    this.#sql.exec("DELETE FROM calls WHERE until <= ?", Date.now());
+  }
+
+  async #open(principal: string, { id, sealed }: Row): Promise<StoredSecret | undefined> {
+    const opened = await this.#sealerOf(principal).open(new Uint8Array(sealed), id);
+    return opened && (JSON.parse(new TextDecoder().decode(opened)) as StoredSecret);
+  }
+
+  #accounts(principal: string): PersonAccounts {
+    return (this.#ofPrincipal ??= new PersonAccounts(() => ({
+      sql: this.#sql,
+      sealer: this.#sealerOf(principal),
+      providers: this.#server.providers,
+    })));
+  }
+
+  /** Secrets do not expire, so neither does their key. */
+  #sealerOf(principal: string): Sealer {
+    const { sealer } = this.#server;
+    const key = async () => ({
+      id: 1,
+      bytes: new Uint8Array(await sealer.scopeKey(`secrets of ${principal}`)),
+    });
+    const lasting = async () => (await key()).bytes;
+    return (this.#sealer ??= new Sealer({ current: key, byId: key, lasting }));
+  }
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  sealed: ArrayBuffer;
+}
+
+const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
+CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS calls (id TEXT PRIMARY KEY, until INTEGER NOT NULL);`;
+
+const idOf = ({ servlet, name }: SecretRef): Promise<string> =>
+  hexDigest(JSON.stringify([servlet, name]));
+
+const encoder = new TextEncoder();

@@ -1,0 +1,341 @@
+import {
+  OAuthAuthorizationServer,
+  OAuthError,
+  type AuthRequest,
+  type OAuthHelpers,
+} from "@cloudflare/workers-oauth-provider";
+import { Fault, httpStatus } from "../../kernel/core/errors.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import { OPERATOR_SCOPE } from "../../kernel/core/model.ts";
+import type { Enterprise } from "../../kernel/settings/oauth-settings.ts";
+import type { SignIn, SignInContext } from "../../kernel/auth/authenticator.ts";
+import type { Attempts } from "../../kernel/auth/attempts.ts";
+import {
+  demandNavigation,
+  formOf,
+  refusalOf,
+  refused,
+  tokenError,
+  unknownClient,
+} from "./authorization-refusals.ts";
+import {
+  ClientDocuments,
+  isDocumentUrl,
+  storeClient,
+  storedClient,
+  storeWith,
+} from "./client-documents.ts";
+import { consentPage, refusalPage } from "./consent-page.ts";
+import type { Site } from "../../kernel/http/site.ts";
+import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
+import type { Fetch } from "../../kernel/auth/fetch-json.ts";
+import { audienceOf, unifyResource } from "../../kernel/auth/metadata.ts";
+import { arrivalOf, arrivedAs, isSafe } from "../../kernel/auth/origin.ts";
+import { isPassphrase } from "../../kernel/auth/passphrase.ts";
+import { mayLeadTo } from "./redirects.ts";
+import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
+import { SignInLimiter } from "../../kernel/auth/sign-in-limiter.ts";
+import { fallbackPaths, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
+
+/** Host names of this server that one isolate remembers. */
+const ORIGINS = 20;
+
+/** Configuration and bindings of the authorization server. */
+export interface AuthorizationServerOptions extends Site, SignInContext, RefreshesOptions {
+  /** The configured scopes, and what each grants; undefined where none are configured. */
+  scopes: Readonly<Record<string, readonly string[]>> | undefined;
+  fetch: Fetch;
+  attempts: DurableObjectNamespace<Attempts>;
+  /** Identity providers whose assertions are exchanged for tokens. */
+  enterprises: readonly Enterprise[];
+}
+
+/** Data that is stored with a grant. */
+interface Props extends Partial<EnterpriseProps> {
+  /** Hash of the passphrase at the time of the grant. */
+  seal: string;
+  /** True if it is limited to its scopes. A client may narrow them later, even to none. */
+  isLimited: boolean;
+}
+
+interface Env {
+  OAUTH_KV: KVNamespace;
+}
+
+/** The library passes a context only to resource handlers, of which there are none. */
+const NO_CONTEXT = {} as ExecutionContext;
+
+const NO_RECEIVER =
+  "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
+
+/** The endpoints of a server with these profiles, besides the page `/authorize`. */
+export const protocolPaths = (profiles: readonly string[]): string[] => [
+  ...["/oauth/token", "/oauth/register"],
+  ...fallbackPaths(profiles),
+];
+
+/** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
+function unified(request: Request): Request {
+  const url = new URL(request.url);
+  const { searchParams } = url;
+  if (searchParams.has("resource")) unifyResource(searchParams, request);
+  const [scope, ...more] = searchParams.getAll("scope");
+  if (scope !== undefined && more.length === 0)
+    searchParams.set("scope", scope.trim().replaceAll(/\s+/g, " "));
+  return url.href === request.url ? request : arrivedAs(request, new Request(url, request));
+}
+
+/** The built-in authorization server. */
+export interface AuthorizationServer extends SignIn {
+  /** The page where the owner approves a client: `/authorize`. */
+  authorize(request: Request): Promise<Response>;
+  /** `protocolPaths`: metadata, tokens, registration. */
+  protocol(request: Request): Promise<Response>;
+}
+
+/**
+ * An authorization server for one owner, who approves clients with a passphrase. Clients identify themselves by a
+ * metadata document, or register.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization
+ */
+export function authorizationServer(owner: AuthorizationServerOptions): AuthorizationServer {
+  const { store } = owner;
+  const documents = new ClientDocuments(owner.fetch);
+  const limiter = new SignInLimiter(owner.attempts);
+  const refreshes = new Refreshes(owner);
+  const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
+  // Tokens are bound to the passphrase: changing it revokes all of them.
+  const seal = owner.passphrase;
+
+  /** The audience of tokens. Those for an assertion keep the URL that it names, since the assertion is signed. */
+  const resourcesOf = (request: Request): string[] => {
+    const resource = audienceOf(request);
+    if (owner.enterprises.length === 0) return [resource];
+    return [resource, `${resource}/`, new URL(resource).origin];
+  };
+
+  const ofProfiles = (request: Request): string[] =>
+    [...owner.profiles.keys()].map((profile) => audienceOf(request, profile));
+
+  /** The library's server for the request's host name; only requests show the host names. */
+  function serverOf(request: Request): OAuthAuthorizationServer<Env> {
+    const { origin } = new URL(request.url);
+    const resource = audienceOf(request);
+    if (!isSafe(arrivalOf(request))) {
+      throw new Fault(
+        "forbidden",
+        "Sign-in was requested over http. Only https and loopback hosts are allowed. Open the https URL.",
+      );
+    }
+    const known = byOrigin.get(origin + resource);
+    if (known !== undefined) return known;
+    const made = new OAuthAuthorizationServer<Env>({
+      issuer: origin,
+      resources: [...resourcesOf(request), ...ofProfiles(request)],
+      defaultResource: resource,
+      legacyGrantResource: resource,
+      clientRegistrationEndpoint: "/oauth/register",
+      // Renewed by refreshes, so that no registration ends before its tokens.
+      clientRegistrationTTL: limits.refreshTokenMs / 1000,
+      refreshTokenTTL: limits.refreshTokenMs / 1000,
+      refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
+      // Narrowed by `mayLeadTo`, here and at `/authorize`.
+      allowPrivateUseRedirectUris: true,
+      tokenExchangeCallback: ({ props }) => {
+        if (props.seal !== seal) {
+          throw new OAuthError("invalid_grant", {
+            description: "The passphrase has changed since this token was issued: sign in again",
+          });
+        }
+      },
+      clientRegistrationCallback: async ({ clientMetadata, request: registration }) => {
+        // The library has found that these are texts.
+        if (!(clientMetadata["redirect_uris"] as string[]).some(mayLeadTo)) {
+          return { code: "invalid_redirect_uri", description: NO_RECEIVER };
+        }
+        try {
+          await limiter.registration(registration);
+          return undefined;
+        } catch (error) {
+          const fault = Fault.from(error);
+          const status = httpStatus(fault);
+          return { code: "temporarily_unavailable", description: fault.message, status };
+        }
+      },
+      ...(owner.enterprises.length > 0 && {
+        enterpriseManagedAuthorization: enterpriseAuthorization({
+          issuers: owner.enterprises,
+          attempts: owner.attempts,
+          // Like those of other issuers, they have scopes only where scopes are configured.
+          propsOf: (name) => ({ name, seal, isLimited: owner.scopes !== undefined }),
+          isScope: (scope) => scope !== OPERATOR_SCOPE && owner.isScope(scope),
+        }),
+      }),
+      // The default logs every refused client.
+      onError: () => undefined,
+    });
+    if (byOrigin.size >= ORIGINS) byOrigin.clear();
+    byOrigin.set(origin + resource, made);
+    return made;
+  }
+
+  /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
+  function envFor(request: Request, isForTokens: boolean, base = store): Env {
+    const find = async (id: string) => {
+      const stored = isForTokens && (await storedClient(store, id));
+      if (stored) return stored;
+      const found = documents.find(id, () => limiter.document(request));
+      return isForTokens ? found.catch(unknownClient) : found;
+    };
+    return { OAUTH_KV: storeWith(base, find) };
+  }
+
+  /**
+   * The known ones of the requested scopes. A client that requests none but those of OpenID Connect may do everything.
+   * Throws `invalid_scope` for one that requests unknown scopes only, since it expects some limit.
+   */
+  function granted(asked: AuthRequest, request: Request): string[] {
+    // A token for a profile is good nowhere else.
+    const profile = profileOf(asked, request)?.name;
+    const isScope = (scope: string) => owner.isScope(scope, profile);
+    const scopes = withoutOpenId(asked.scope, isScope);
+    const known = scopes.filter(isScope);
+    if (known.length > 0 || scopes.length === 0) return known;
+    const there = [...Object.keys(owner.scopes ?? {}), "patterns such as SERVLET:TOOL"].join(", ");
+    throw refused(
+      asked,
+      "invalid_scope",
+      `The app asks for unknown scopes only. Known are ${there}; an app that asks for no scope may use everything`,
+    );
+  }
+
+  /** The consent page; each handle on it is valid once, in this browser. */
+  async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
+    const asked = await oauth.parseAuthRequest(request);
+    if (asked.codeChallenge === undefined) {
+      throw refused(
+        asked,
+        "invalid_request",
+        "The request has no code_challenge: send one with code_challenge_method S256",
+      );
+    }
+    const scopes = granted(asked, request);
+    if (complaint === undefined) await limiter.page(request);
+    const client = await oauth.describeConsent(asked);
+    client.scope = withoutOpenId(client.scope, owner.isScope);
+    if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
+    const { handle, headers } = await oauth.beginConsent(asked);
+    const { origin } = new URL(request.url);
+    const profile = profileOf(asked, request);
+    const of = { client, handle, headers, complaint, profile };
+    return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes, profile?.name) });
+  }
+
+  /** The name of the profile that a request is for, with its title; undefined for one for the whole server. */
+  const profileOf = ({ resource }: AuthRequest, request: Request) =>
+    [...owner.profiles]
+      .map(([name, title]) => ({ name, title }))
+      .find(({ name }) => [resource].flat().includes(audienceOf(request, name)));
+
+  /** The patterns that each scope grants: those configured, or the scope itself. For a profile, without those for others. */
+  function grantsOf(scopes: readonly string[], profile: string | undefined) {
+    const there = (pattern: string) => {
+      if (profile === undefined || !pattern.startsWith("profile:")) return [pattern];
+      return owner.isScope(pattern, profile) ? [`profile:${profile}`] : [];
+    };
+    const patterns = (scope: string) => owner.scopes?.[scope] ?? [scope];
+    return new Map(scopes.map((scope) => [scope, patterns(scope).flatMap(there)]));
+  }
+
+  async function decide(oauth: OAuthHelpers, request: Request): Promise<Response> {
+    const form = await formOf(request);
+    const handle = form.get("handle") ?? "";
+    if (form.get("decision") !== "allow") {
+      const { headers } = await oauth.denyConsent(request, handle);
+      return new Response(null, { status: 303, headers });
+    }
+    const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
+    if (!(await limiter.passphrase(request, isOwner))) {
+      return ask(oauth, request, "Wrong passphrase. Enter the passphrase of this server.");
+    }
+    const { request: asked, headers } = await oauth.approveConsent(request, handle);
+    await limiter.pageAllowed(request);
+    const scope = granted(asked, request);
+    const { redirectTo } = await oauth.completeAuthorization({
+      request: asked,
+      userId: "owner",
+      metadata: {},
+      scope,
+      props: { seal, isLimited: scope.length > 0 } satisfies Props,
+      // One app on two devices is one client.
+      revokeExistingGrants: false,
+    });
+    if (isDocumentUrl(asked.clientId)) {
+      const client = await oauth.lookupClient(asked.clientId);
+      if (client !== null) await storeClient(store, client);
+    }
+    headers.set("location", redirectTo);
+    return new Response(null, { status: 303, headers });
+  }
+
+  return {
+    async verify(token, request, profile) {
+      if (token.split(":").length !== 3) return undefined;
+      const validated = (resource: string) =>
+        serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
+      let found: Awaited<ReturnType<typeof validated>> = null;
+      if (profile !== undefined) found = await validated(audienceOf(request, profile));
+      const isForProfile = found !== null;
+      for (const resource of resourcesOf(request)) found ??= await validated(resource);
+      if (found === null || found.props.seal !== seal) return undefined;
+      const { name = "owner" } = found.props;
+      const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
+      return { principal, expires: found.expiresAt * 1000, isForProfile };
+    },
+    async authorize(sent) {
+      try {
+        // Before all else: a refusal has a link to it.
+        if (!mayLeadTo(new URL(sent.url).searchParams.get("redirect_uri") ?? "")) {
+          throw new Fault("invalid_request", `The request cannot be answered: ${NO_RECEIVER}`);
+        }
+        const request = unified(sent);
+        const oauth = serverOf(request).getOAuthApi(envFor(request, false));
+        if (request.method === "POST") return await decide(oauth, request);
+        demandNavigation(request);
+        return await ask(oauth, request);
+      } catch (error) {
+        return refusalPage(owner, refusalOf(error));
+      }
+    },
+    async protocol(request) {
+      try {
+        const { request: there, form } = await toEndpoint(request, owner.isScope);
+        const meant = arrivedAs(request, there);
+        const serve = (given: Request, base?: KVNamespace) =>
+          serverOf(given).fetch(given, envFor(given, true, base), NO_CONTEXT);
+        if (form?.get("grant_type") === ASSERTION_GRANT)
+          return await limiter.assertion(meant, () => serve(meant));
+        if (form !== undefined) return await refreshes.answer(meant, form, serve);
+        const response = await serve(meant);
+        const isMetadata = meant.method === "GET" && new URL(meant.url).pathname === METADATA_PATH;
+        return isMetadata ? await completed(response) : response;
+      } catch (error) {
+        return tokenError(error);
+      }
+    },
+  };
+
+  /** The library's metadata, completed: it supports neither client ids that are URLs nor scopes. */
+  async function completed(response: Response): Promise<Response> {
+    const metadata: object = await response.json();
+    const scopes = Object.keys(owner.scopes ?? {});
+    return Response.json(
+      {
+        ...metadata,
+        client_id_metadata_document_supported: true,
+        ...(scopes.length > 0 && { scopes_supported: scopes }),
+      },
+      { headers: response.headers },
+    );
+  }
+}

@@ -1,0 +1,30 @@
+import type { Feature } from "../../kernel/kernel.ts";
+import { madeWith } from "../../kernel/object-class.ts";
+import { operatedStates } from "./operated-states.ts";
+import { ServletState } from "./servlet-state.ts";
+import { stateOperations } from "./state-operations.ts";
+import { stateful } from "./servlet-states.ts";
+
+declare module "../../kernel/bindings.ts" {
+  interface Env {
+    /** Servlets that keep state. */
+    SERVLET_STATES?: DurableObjectNamespace<ServletState>;
+  }
+}
+
+/** State and files that servlets keep between calls. */
+export const stateFeature: Feature = {
+  name: "state",
+  start(kernel) {
+    const states = operatedStates(kernel.env, () => kernel.stateOwners());
+    return {
+      runner: stateful(kernel.env),
+      operations: stateOperations({
+        states,
+        sessionState: async (id) => (kernel.sessions ? kernel.sessions.stateId(id) : id),
+      }),
+      forget: states.forgetCaller,
+      objects: { ServletState: madeWith(() => kernel.sealing, ServletState) },
+    };
+  },
+};

@@ -1,0 +1,146 @@
+import { isRecent } from "../../kernel/core/recent.ts";
+import { countedBy, type QuotaKey } from "../../kernel/core/callers.ts";
+import { limits } from "../../kernel/core/limits.ts";
+import { PART } from "../../kernel/core/parts.ts";
+import { MOST_LENT, type QuotaEnv } from "../../kernel/auth/quota.ts";
+import { noRoom } from "./scope-state.ts";
+import { hasTable } from "../../kernel/storage/tables.ts";
+
+/** How long an object relies on what it has heard of the bytes that its caller may store. */
+const ROOM_MS = 10_000;
+
+interface Row {
+  /** Absent before something was reserved. */
+  caller?: string;
+  bytes: number;
+}
+
+/**
+ * The bytes that an object of servlet state may store for its caller. They are reserved before they are stored, and
+ * given back after they were deleted, in whole MiB: what is counted is never less than what is stored.
+ */
+export class StorageReservation {
+  readonly #sql: SqlStorage;
+  readonly #object: string;
+  readonly #quotas: QuotaEnv["QUOTAS"];
+
+  #known: Row | undefined;
+  /** The bytes of them that are of the reserve; undefined if not known. */
+  #lent: number | undefined;
+  #available: { bytes: number; at: number } | undefined;
+  /** The last count of less room, which must come before that of more. */
+  #shrinking: Promise<unknown> = Promise.resolve();
+
+  constructor({ id, storage }: DurableObjectState, { QUOTAS }: QuotaEnv) {
+    this.#sql = storage.sql;
+    this.#object = String(id);
+    this.#quotas = QUOTAS;
+  }
+
+  /** Bytes that are reserved. */
+  get bytes(): number {
+    return this.#row.bytes;
+  }
+
+  /**
+   * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
+   * `ROOM_MS` may not be counted yet. `demand` decides.
+   */
+  async available(caller: string | undefined): Promise<number> {
+    if (caller === undefined || this.#quotas === undefined) return Infinity;
+    const known = this.#available;
+    if (known !== undefined && isRecent(known.at, ROOM_MS)) return known.bytes;
+    await this.#shrinking;
+    const each = countedBy(caller).map(async ({ key, shares }) =>
+      this.#quotas!.getByName(key).available(this.#object, limits.callerStateBytes * shares),
+    );
+    const bytes = Math.min(...(await Promise.all(each)));
+    this.#available = { bytes, at: Date.now() };
+    return bytes;
+  }
+
+  /**
+   * Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left: what does not
+   * add to files may take some of the reserve.
+   */
+  async demand(caller: string | undefined, bytes: number, addsFiles: boolean): Promise<void> {
+    if (caller === undefined || this.#quotas === undefined) return;
+    if (bytes <= this.bytes - (addsFiles ? (this.#lent ?? MOST_LENT) : 0)) return;
+    await this.#shrinking;
+    const before = this.bytes;
+    const wanted = Math.max(before, Math.ceil(bytes / PART) * PART);
+    const counted = countedBy(caller);
+    // An object that dies while it asks gives back what was counted for it.
+    if (this.#row.caller === undefined) this.#save(caller, before);
+    let lent = 0;
+    for (const [at, one] of counted.entries()) {
+      const lentByOne = await this.#hold(one, wanted, !addsFiles);
+      if (lentByOne === undefined) {
+        await Promise.all(counted.slice(0, at).map((other) => this.#hold(other, before)));
+        throw noRoom();
+      }
+      lent = Math.max(lent, lentByOne);
+    }
+    this.#lent = lent;
+    if (wanted > before) this.#save(caller, wanted);
+  }
+
+  /** True if a good part of it is not needed for so many bytes. */
+  isTooLargeFor(bytes: number): boolean {
+    return keptFor(bytes) < this.bytes;
+  }
+
+  /** Reserves no more than is needed for so many bytes. The count follows; where that fails, an audit mends it. */
+  async shrink(bytes: number): Promise<void> {
+    const { caller } = this.#row;
+    if (caller === undefined || !this.isTooLargeFor(bytes)) return;
+    this.#save(caller, keptFor(bytes));
+    const holds = countedBy(caller).map((one) => this.#hold(one, keptFor(bytes)));
+    this.#shrinking = Promise.allSettled(holds);
+    await Promise.all(holds);
+  }
+
+  /** Gives back everything when `work` has deleted it. */
+  async release(work: () => Promise<void>): Promise<void> {
+    const { caller } = this.#row;
+    await this.#shrinking;
+    await work();
+    this.#known = this.#lent = undefined;
+    if (caller !== undefined) await Promise.all(countedBy(caller).map((one) => this.#hold(one, 0)));
+  }
+
+  /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
+  async #hold(
+    { key, shares }: QuotaKey,
+    bytes: number,
+    mayBorrow = true,
+  ): Promise<number | undefined> {
+    // Its binding may have been there before.
+    if (this.#quotas === undefined) return 0;
+    return this.#quotas.getByName(key).hold(this.#object, bytes, {
+      most: limits.callerStateBytes * shares,
+      reserve: mayBorrow ? limits.callerReserveBytes * shares : 0,
+    });
+  }
+
+  get #row(): Row {
+    if (this.#known !== undefined) return this.#known;
+    const [row = { bytes: 0 }] = hasTable(this.#sql, "room")
+      ? this.#sql
+          .exec<Required<Row> & Record<string, SqlStorageValue>>("SELECT caller, bytes FROM room")
+          .toArray()
+      : [];
+    return (this.#known = row);
+  }
+
+  #save(caller: string, bytes: number): void {
+    this.#sql.exec(
+      "CREATE TABLE IF NOT EXISTS room (id INTEGER PRIMARY KEY CHECK (id = 0), caller TEXT NOT NULL, bytes INTEGER NOT NULL)",
+    );
+    this.#sql.exec("INSERT OR REPLACE INTO room VALUES (0, ?, ?)", caller, bytes);
+    this.#known = { caller, bytes };
+  }
+}
+
+/** A little is left, so that not each call must ask for more. */
+const keptFor = (bytes: number): number => (bytes === 0 ? 0 : Math.ceil(bytes / PART + 1) * PART);

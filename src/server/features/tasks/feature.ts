@@ -1,0 +1,48 @@
+import { getResult } from "./get-result.ts";
+import { Starts } from "./starts.ts";
+import { Task } from "./task.ts";
+import { tasksOf } from "./tasks.ts";
+import type { Feature } from "../../kernel/kernel.ts";
+import type { Methods } from "../../kernel/mcp/method.ts";
+import { cancelTask, getTask, updateTask } from "./methods.ts";
+import { madeWith } from "../../kernel/object-class.ts";
+
+declare module "../../kernel/bindings.ts" {
+  interface Env {
+    /** Tasks, and calls that go on by a link. */
+    TASKS?: DurableObjectNamespace<Task>;
+  }
+}
+
+declare module "../../kernel/kernel.ts" {
+  interface Parts {
+    /** Which tasks may begin. */
+    starts?: Starts;
+  }
+}
+
+const taskMethods: Methods = {
+  "tasks/get": { modern: getTask, namedBy: "taskId" },
+  "tasks/update": { modern: updateTask, namedBy: "taskId" },
+  "tasks/cancel": { modern: cancelTask, namedBy: "taskId" },
+};
+
+/** Calls that outlive their request: tasks, and calls that go on by a link. */
+export const tasksFeature: Feature = {
+  name: "tasks",
+  start(kernel) {
+    const { env, settings } = kernel;
+    const all = tasksOf(env);
+    return {
+      methods: taskMethods,
+      parts: { ...(all && { tasks: all }), starts: new Starts() },
+      objects: { Task: madeWith(() => kernel.sealing, Task) },
+      ...(all &&
+        settings.LINKS === "on" && {
+          tools: {
+            server: { get_result: getResult((principal) => all(principal, async () => {})) },
+          },
+        }),
+    };
+  },
+};

@@ -1,0 +1,39 @@
+import { callerKey } from "../core/callers.ts";
+import { Fault } from "../core/errors.ts";
+import type { Principal } from "../core/model.ts";
+import { jsonHeaders, textResponse } from "./body.ts";
+
+/** Who performs an operation, and where it is noted. */
+export interface Operating {
+  /** One who may operate. */
+  principal: Principal;
+  /** Notes what was done, as a sentence. */
+  acted(what: string): Promise<void>;
+}
+
+/** Answers one kind of request below `/operator/`; `name` is the last part of its path, of a servlet or a digest. */
+type Operation = (request: Request, name: string, operating: Operating) => Promise<Response>;
+
+/** By the first part of the path below `/operator/`, and the method. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** The answer of an operation. */
+export const jsonAnswer = (value: object): Response =>
+  textResponse(JSON.stringify(value), { headers: jsonHeaders });
+
+/** The key of a caller, by its name in the log. */
+export const callerKeyOf = (caller: string): string =>
+  caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
+
+/** The installer. Throws `unavailable` that names the missing bindings. */
+export function installerOf<Installer>({
+  installer,
+}: {
+  readonly installer?: Installer;
+}): Installer {
+  if (installer !== undefined) return installer;
+  throw new Fault(
+    "unavailable",
+    "This server cannot keep builds: bind the R2 bucket BUILDS, the Worker Loader LOADER and the Durable Object INSTALLS in wrangler.toml, then deploy, or start npm run dev, again. See docs/installing.md.",
+  );
+}

@@ -1,0 +1,51 @@
+import { isServersOwn } from "../../../server/kernel/settings/own-names.ts";
+import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
+import { namesIn, variableOf } from "../../../server/kernel/servlets/variables.ts";
+
+/** Chooses names for the Worker's secrets, so that each name stands for one secret. */
+export class SecretNames {
+  /** The secret that each name stands for, as a text that identifies it. */
+  readonly #meanings = new Map<string, string>();
+
+  /** The names that these servlets use already are taken. */
+  constructor(manifests: readonly Manifest[]) {
+    for (const { allowed_secrets: entries = [], env_vars: config = {} } of manifests) {
+      for (const entry of entries) {
+        this.#meanings.set(variableOf(entry), keyring(entry));
+      }
+      for (const name of Object.values(config).flatMap(namesIn)) {
+        this.#meanings.set(name, variable(name));
+      }
+    }
+  }
+
+  /** The name for an entry of the keyring; the same for each plugin that reads it. */
+  ofEntry(entry: { service: string; user: string }): string {
+    return this.#take(variableOf(entry), keyring(entry));
+  }
+
+  /** The name for an environment variable: its own, where the server does not use that itself. */
+  ofVariable(name: string): string {
+    return this.#take(isServersOwn(name) ? `PLUGIN_${name}` : name, variable(name));
+  }
+
+  /** The name for a plugin's value in `env_vars`. */
+  ofValue(plugin: string, key: string): string {
+    return this.#take(variableOf({ service: plugin, user: key }), `value ${plugin} ${key}`);
+  }
+
+  #take(wanted: string, meaning: string): string {
+    const first = /^[A-Z_a-z]/.test(wanted) ? wanted : `_${wanted}`;
+    for (let count = 1; ; count++) {
+      const name = count === 1 ? first : `${first}_${count}`;
+      const other = this.#meanings.get(name);
+      if (isServersOwn(name) || (other !== undefined && other !== meaning)) continue;
+      this.#meanings.set(name, meaning);
+      return name;
+    }
+  }
+}
+
+const keyring = ({ service, user }: { service: string; user: string }) =>
+  `keyring ${JSON.stringify([service, user])}`;
+const variable = (name: string) => `variable ${name}`;

@@ -1,0 +1,41 @@
+/**
+ * The slowest preparations, whose results are the same on every machine, in one file that comes with the software: the
+ * interpreter with its kit, and the compiled servlets of this project. It contains files of the cache under their names. These
+ * are digests of everything that they depend on, so a file whose sources have changed is not used; it is made again.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { limits } from "../../server/kernel/core/limits.ts";
+import { OWN_FOLDER } from "./own.ts";
+import { unpack } from "./packs.ts";
+import type { FoundServlet } from "./scan.ts";
+import { build } from "./source.ts";
+import { interpreterPlugin } from "../../languages/typescript/engine.ts";
+import { kitScript } from "../../languages/typescript/script.ts";
+import { prepare } from "./wasm/prepare.ts";
+import { preparationOf } from "./preparation.ts";
+import { snapshot } from "./wasm/snapshot.ts";
+
+export const PREPARED = join(OWN_FOLDER, "prepared.bin");
+
+/** Puts those files into the cache that it does not have. */
+export async function unpackPrepared(cache: string): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  await unpack(PREPARED, cache);
+}
+
+/** Prepares the interpreter and its kit, and these compiled servlets as `dev` serves them. */
+export async function makePrepared(
+  servlets: readonly FoundServlet[],
+  cache: string,
+  progress: (doing: string) => void,
+): Promise<void> {
+  const plugin = await interpreterPlugin(cache, progress);
+  const { memoryBytes } = limits;
+  const interpreter = await prepare(plugin, { memoryBytes }, cache, progress);
+  await snapshot(interpreter, await kitScript(), cache);
+  for (const found of servlets) {
+    const compiled = await build(found.source, cache, progress);
+    await prepare(compiled, preparationOf(found.manifest, { optimise: false }), cache, progress);
+  }
+}

@@ -1,0 +1,183 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import { transform, type TransformFailure } from "esbuild";
+import {
+  manifestSchema,
+  normaliseKeys,
+  type Manifest,
+} from "../../server/kernel/servlets/manifest.ts";
+import { nearest } from "../../server/kernel/core/nearest.ts";
+import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
+import { readablePath } from "./readable-files.ts";
+import { Refusal, type Refusals } from "./refusal.ts";
+import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
+import { textIfThere } from "./text-file.ts";
+import { buildCommandOf, commandIn } from "./toolchains.ts";
+import { parseJson } from "../../server/kernel/core/text.ts";
+
+/** A servlet found in its folder. */
+export interface FoundServlet {
+  name: string;
+  /** A wasm file, or a source that builds to one. */
+  source: Source;
+  manifest: Manifest;
+  /** Where it is, for messages. */
+  place: string;
+}
+
+/**
+ * Finds the servlets in these folders: `<name>/` with a wasm or a source in it, `<name>.wasm` or
+ * `<name>.wat`. A folder that is a servlet itself is one. In order of their names.
+ *
+ * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
+ */
+export async function scan(
+  folders: readonly string[],
+  refusals: Refusals,
+): Promise<FoundServlet[]> {
+  const found = new Map<string, FoundServlet>();
+  const add = (one: FoundServlet) => {
+    if (RESERVED_NAMES.has(one.name)) {
+      throw new Refusal(
+        `${one.place}: the name ${one.name} is the server's own: rename the servlet`,
+      );
+    }
+    const other = found.get(one.name);
+    if (other !== undefined) {
+      throw new Refusal(
+        `${one.place}: there is another servlet ${one.name} in ${other.place}: rename one`,
+      );
+    }
+    found.set(one.name, one);
+  };
+  for (const folder of folders) {
+    const inFolder = (await refusals.collect(() => scanFolder(folder, refusals))) ?? [];
+    for (const one of inFolder) await refusals.collect(() => add(one));
+  }
+  return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServlet[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) {
+    throw new Refusal(`${folder}: there is no such folder. Make it, or name others in SERVLETS`);
+  }
+  // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
+  if (
+    entries.some(({ name }) =>
+      ["servlet.json", "servlet.c", "servlet.ts", "servlet.js", "servlet.py", "assembly"].includes(
+        name,
+      ),
+    )
+  ) {
+    const itself = await servletIn(folder);
+    if (itself !== undefined) return [itself];
+  }
+  const found: FoundServlet[] = [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+    const state = await stat(path).catch(() => undefined);
+    if (state === undefined) {
+      // Any other file has gone since the folder was read, as those of editors do.
+      if (entry.isSymbolicLink()) await refusals.collect(() => refuseLink(path));
+    } else if (state.isDirectory()) {
+      const one = await refusals.collect(() => servletIn(path));
+      if (one !== undefined) found.push(one);
+    } else if ([".wasm", ".wat"].includes(extname(entry.name))) {
+      const name = basename(entry.name, extname(entry.name));
+      const kind = extname(entry.name) === ".wasm" ? "wasm" : "wat";
+      found.push({ name, source: { kind, files: [path] }, manifest: {}, place: path });
+    }
+  }
+  if (found.length === 0) {
+    await refuseMisnamed(
+      folder,
+      entries.map(({ name }) => name),
+    );
+  }
+  return found;
+}
+
+function refuseLink(path: string): never {
+  throw new Refusal(`${path}: it is a link to nothing: correct it, or remove it`);
+}
+
+async function servletIn(folder: string): Promise<FoundServlet | undefined> {
+  const path = join(folder, "servlet.json");
+  await readablePath(folder, path, { asData: true });
+  const text = await textIfThere(path);
+  const beside = await sourceIn(folder);
+  const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;
+  if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
+  const manifest = text === undefined ? {} : await readManifest(path, text);
+  const { source: origin } = manifest;
+  const source = origin === undefined ? beside : { kind: "pinned" as const, files: [path], origin };
+  if (source === undefined && unbuilt !== undefined) {
+    throw new Refusal(
+      `${folder}: it has a ${unbuilt.sign} and no .wasm: build it with ${commandIn(folder, unbuilt)}`,
+    );
+  }
+  if (source === undefined) {
+    throw new Refusal(
+      `${path}: there is no servlet beside it: put a .wasm, a servlet.ts or another source into ${folder}, or name a "source"`,
+    );
+  }
+  if (origin !== undefined && beside !== undefined) {
+    throw new Refusal(
+      `${path}: it has a "source", and ${beside.files[0]} is beside it: remove one`,
+    );
+  }
+  return { name: basename(folder), source, manifest, place: folder };
+}
+
+/** The manifest with this text; `path` is for messages. Throws a `Refusal`. */
+export async function readManifest(path: string, content: string): Promise<Manifest> {
+  // Editors of Windows begin a file with this mark.
+  return checkManifest(path, await valueOfJson(path, content.replace(/^\uFEFF/, "")));
+}
+
+/** The value of a JSON file; `path` is for messages. Throws a `Refusal` that names the place of the fault. */
+export async function valueOfJson(path: string, text: string): Promise<unknown> {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Refusal(`${path}: it is not JSON: ${await faultIn(text, error.message)}`);
+  }
+}
+
+/** The error in a text that is not JSON, and its place: JSON.parse does not always say. */
+async function faultIn(text: string, message: string): Promise<string> {
+  try {
+    await transform(text, { loader: "json", logLevel: "silent" });
+  } catch (error) {
+    const [fault] = (error as TransformFailure).errors;
+    if (fault?.location) {
+      const { line, column } = fault.location;
+      return `line ${line}, column ${column + 1}: ${fault.text}: correct it there`;
+    }
+  }
+  return message;
+}
+
+/** A manifest from JSON; `path` is its file. Throws a `Refusal` that names its faults. */
+export function checkManifest(path: string, value: unknown): Manifest {
+  const read = manifestSchema().safeParse(normaliseKeys(value));
+  if (read.success) return read.data;
+  const messages = read.error.issues.map((issue) => {
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => unknownKey(key, issue.path)).join("; ");
+    const why = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
+    return [...(issue.path.length > 0 ? [issue.path.join(".")] : []), why].join(": ");
+  });
+  throw new Refusal(`${path}: ${messages.join("; ")}`);
+}
+
+function unknownKey(key: string, path: readonly PropertyKey[]): string {
+  if (path.length > 0) return `${path.join(".")} has no key ${key}: correct it, or leave it out`;
+  const known = Object.keys(manifestSchema().shape);
+  const meant = nearest(key, known);
+  const hint = meant === undefined ? `known are ${known.join(", ")}` : `did you mean ${meant}?`;
+  return `the key ${key} is unknown; ${hint}`;
+}

@@ -1,0 +1,61 @@
+/** An image in a registry that holds a servlet. */
+import { limits } from "../../../server/kernel/core/limits.ts";
+import { Refusal } from "../refusal.ts";
+import { wasmIn } from "./content.ts";
+import { parseReference, Repository, type OciDescriptor, type OciManifest } from "./registry.ts";
+
+/** An image as a reference names it: a manifest, or an index of several. */
+export interface OciImage {
+  repository: Repository;
+  /** The digest of that manifest or index, which signatures sign. */
+  digest: string;
+  manifest: OciManifest;
+}
+
+/** The image that a source names; with `pinned`, the one of this digest. Throws a `Refusal` if the registry has none. */
+export async function openImage(source: string, pinned?: string): Promise<OciImage> {
+  const reference = parseReference(source);
+  const repository = new Repository(reference);
+  const wanted = pinned ?? reference.digest ?? reference.tag;
+  const found = await repository.manifest(wanted);
+  if (found === undefined) {
+    throw new Refusal(`${source}: the registry has no image ${wanted} there: look at its name`);
+  }
+  return { repository, ...found };
+}
+
+/** The wasm in the first layer that has one. Throws a `Refusal` if none has. */
+export async function wasmOf({ repository, manifest }: OciImage, source: string) {
+  const { layers = [] } =
+    manifest.manifests === undefined
+      ? manifest
+      : await imageInIndex(repository, manifest.manifests, source);
+  let room = limits.sourceBytes;
+  for (const layer of layers) {
+    const blob = await repository.blob(layer, room);
+    const wasm = await wasmIn(blob, `${source}: its layer ${layer.digest}`);
+    if (wasm !== undefined) return wasm;
+    room -= blob.length;
+  }
+  throw new Refusal(
+    `${source}: no layer of it has a servlet: a wasm, or a tar with plugin.wasm, is expected`,
+  );
+}
+
+/** The manifest of one image of an index: for wasm, else for linux/amd64, else the first. */
+async function imageInIndex(repository: Repository, all: OciDescriptor[], source: string) {
+  const isForWasm = ({ platform }: OciDescriptor) =>
+    ["wasm", "wasm32"].includes(platform?.architecture ?? "");
+  const isForLinux = ({ platform }: OciDescriptor) =>
+    platform?.os === "linux" && platform.architecture === "amd64";
+  // Docker's builder puts its attestations beside images, for an unknown platform.
+  const images = all.filter(({ platform }) => platform?.architecture !== "unknown");
+  const one = images.find(isForWasm) ?? images.find(isForLinux) ?? images[0];
+  const found = one && (await repository.manifest(one.digest));
+  if (found === undefined || found.manifest.manifests !== undefined) {
+    throw new Refusal(
+      `${source}: none of the images in its index exists: look at its name, or name one image by @sha256:…`,
+    );
+  }
+  return found.manifest;
+}

@@ -1,0 +1,64 @@
+/** `edge-servlets features`: which features of the server are in the Worker's script, why, and what each adds to it. */
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { makeBundle } from "../bundle/bundle.ts";
+import { FEATURES, featureExport, featuresFor } from "../bundle/features.ts";
+import { OWN_EXTENSION } from "../bundle/own.ts";
+import { readProfiles } from "../bundle/profiles.ts";
+import { FOR_WORKERD } from "./entry.ts";
+import { CACHE, progress, servletFolders } from "./folders.ts";
+import { aligned } from "./table.ts";
+import { boundHere, demandProject } from "./wrangler-config.ts";
+
+/**
+ * The lines of the command's output. What a feature adds is what the script would shrink by without that feature alone: 0 if
+ * another one needs it.
+ */
+export async function featureLines(): Promise<string[]> {
+  const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
+  const { profiles = {} } = (await readProfiles(".")) ?? {};
+  demandProject();
+  const bound = boundHere()!;
+  const servlets = members.map(({ found }) => found);
+  const reasons = featuresFor({ servlets, profiles, ...bound });
+  const present = [...reasons.keys()];
+  const whole = await scriptBytes(present);
+  const rows = await Promise.all(
+    present.map(async (name) => {
+      const bytes = whole - (await scriptBytes(present.filter((one) => one !== name)));
+      return [name, reasons.get(name)!, shown(bytes)];
+    }),
+  );
+  const kernel = ["kernel", "serves servlets by itself", shown(await scriptBytes([]))];
+  const absent = FEATURES.filter((name) => !reasons.has(name));
+  return [
+    ...aligned(
+      [["feature", "included for", "adds"], kernel, ...rows, ["together", "", shown(whole)]],
+      2,
+    ),
+    ...(absent.length === 0 ? [] : [`Not in the script: ${absent.join(", ")}`]),
+  ];
+}
+
+/** Bytes of the script of a Worker with these features and those that they need, minified and compressed. */
+async function scriptBytes(features: readonly string[]): Promise<number> {
+  const folder = join(import.meta.dirname, "../../server");
+  const imports = features.map(
+    (name) =>
+      `import { ${featureExport(name)} } from "./features/${name}/feature${OWN_EXTENSION}";`,
+  );
+  const all = features.map(featureExport).join(", ");
+  const contents = `import { createWorker } from "./worker${OWN_EXTENSION}";
+${imports.join("\n")}
+export default createWorker({ servlets: [], features: [${all}] });`;
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: folder },
+    ...FOR_WORKERD,
+    minify: true,
+    write: false,
+  });
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+}
+
+const shown = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KB`;

@@ -1,0 +1,169 @@
+/** Makes the module of the bundle, and all that is served beside it. */
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { jsonIn } from "../../server/kernel/core/text.ts";
+import { RUNS } from "../../server/kernel/settings/own-names.ts";
+import { manifestSchema } from "../../server/kernel/servlets/manifest.ts";
+import { missingIn } from "../../server/kernel/servlets/variables.ts";
+import { makeBundle, type Member } from "../bundle/bundle.ts";
+import { bundleSource, moduleChanges, newBuilds } from "../bundle/bundle-module.ts";
+import { readIfThere, writeIfNew } from "../bundle/cache.ts";
+import { ASSETS, IN_ONE_FILE, MODULE, writeEntry, writeInOneFile } from "./entry.ts";
+import { placeOfRuns } from "./place-of-runs.ts";
+import { CACHE, progress, servletFolders } from "./folders.ts";
+import { consoleScripts } from "../bundle/console-scripts.ts";
+import { FEATURES, featuresFor, type Project } from "../bundle/features.ts";
+import { isInstalled } from "../bundle/own.ts";
+import { localVariables } from "./local-variables.ts";
+import { Refusal } from "../bundle/refusal.ts";
+import { checkProfiles, profilesJsonSchema, readProfiles } from "../bundle/profiles.ts";
+import { runnerScripts, type RunnerScripts } from "../bundle/runner-scripts.ts";
+import { demandOwnFolders, skillsIn } from "../bundle/skills.ts";
+import { printableLines } from "../../server/kernel/core/text.ts";
+import { variablesFileIn } from "../bundle/variable-files.ts";
+import { compileQuickly } from "../bundle/work.ts";
+import { table } from "./table.ts";
+import { boundHere, demandComplete } from "./wrangler-config.ts";
+
+const OPTIONS = {
+  /** Says only what is wrong. */
+  quiet: { type: "boolean", default: false },
+  out: { type: "string", default: MODULE },
+} as const;
+
+/** How a bundle has come out. */
+export interface Made {
+  code: number;
+  /** For the output, and for the output of errors; empty for nothing. */
+  said: string;
+  failure: string;
+}
+
+interface Making {
+  /** `dev` goes on with the last bundle where this one fails. */
+  isReload: boolean;
+  /** Leaves out the optimiser, which takes most of the time. */
+  isDev?: boolean;
+  /** This process makes the later bundles, too. */
+  isWarm?: boolean;
+  /** The module whose differences from the new one are reported; by default the one that is replaced. */
+  before?: string;
+}
+
+/** Makes the bundle, as the command `bundle` does with these arguments. */
+export async function makeModule(
+  args: string[],
+  { isReload, isDev = isReload, isWarm = false, before: told }: Making,
+): Promise<Made> {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const folders = positionals.length > 0 ? positionals : servletFolders();
+  const failed = (message: string) => `\nThe bundle was not made.\n${message}`;
+  compileQuickly();
+  const place = await placeOfRuns(".");
+  if (place !== undefined) {
+    const failure = failed(
+      `${place} sets ${RUNS}, which would make everybody an operator where others reach the server. Only \`dev\` may set it: remove it there, and start the server by \`npm run dev\``,
+    );
+    return { code: 1, said: "", failure };
+  }
+  const began = performance.now();
+  try {
+    const [members, runner, { archive: skills, warnings: ofSkills }, profiled] = await Promise.all([
+      makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
+      ownScripts(),
+      skillsIn(".", CACHE),
+      readProfiles("."),
+      isInstalled && isWarm ? workerInOneFile() : undefined,
+    ]);
+    demandOwnFolders(
+      skills,
+      members.map(({ found }) => found.name),
+    );
+    const ofProfiles = profiled === undefined ? [] : checkProfiles(profiled, members, skills);
+    const warnings = [...ofSkills, ...ofProfiles];
+    const before = told ?? (await readModule(values.out));
+    const { profiles } = profiled ?? {};
+    const servlets = members.map(({ found }) => found);
+    if (isInstalled) demandComplete(servlets);
+    // The version of this repository is that of the software, which is the default.
+    const version = isInstalled ? await versionOfProject() : undefined;
+    const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
+    const features = featuresOf({ servlets, profiles });
+    const own = { skills, profiles, version, worker, features };
+    const source = bundleSource(members, values.out, runner, own);
+    await writeIfNew(values.out, source);
+    if (isInstalled) await writeEntry(values.out, { inOneFile: isWarm });
+    else {
+      const schemas = { servlet: z.toJSONSchema(manifestSchema()), profiles: profilesJsonSchema() };
+      for (const [name, schema] of Object.entries(schemas))
+        await writeIfNew(
+          join(import.meta.dirname, `../bundle/${name}.schema.json`),
+          `${JSON.stringify(schema, null, 2)}\n`,
+        );
+    }
+    if (values.quiet) return { code: 0, said: "", failure: "" };
+    const said = [table(members), ...warnings.map((one) => printableLines(`warning: ${one}`))];
+    for (const name of newBuilds(members, before)) {
+      said.push(`note: ${name} has a new build: its memory starts anew, its files stay`);
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    said.push(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
+    const changes = isReload && before !== "" ? moduleChanges(source, before) : undefined;
+    if (changes !== undefined) said.push(`Reloading: ${changes}.${await lacking(members)}`);
+    return { code: 0, said: said.join("\n"), failure: "" };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // While somebody works on a servlet, the others are served on; a deployment never goes on.
+    const after = isReload
+      ? "\nThe server goes on with the last one. Save a file of the servlet to try again."
+      : "";
+    return { code: isReload ? 0 : 1, said: "", failure: failed(error.message) + after };
+  }
+}
+
+/** The features that the project in this folder needs; all features if it has no wrangler.toml. */
+export function featuresOf({
+  servlets,
+  profiles = {},
+}: Pick<Project, "servlets"> & { profiles?: Project["profiles"] | undefined }) {
+  const bound = boundHere();
+  if (bound === undefined) return FEATURES;
+  return [...featuresFor({ servlets, profiles, ...bound }).keys()];
+}
+
+/** The text of the module in a file; empty if there is none. */
+export const readModule = async (file = MODULE): Promise<string> =>
+  new TextDecoder().decode(await readIfThere(file));
+
+let scripts: Promise<RunnerScripts> | undefined;
+
+let inOneFile: Promise<void> | undefined;
+
+/** Writes the Worker of the package, once in a process. */
+const workerInOneFile = (): Promise<void> => (inOneFile ??= writeInOneFile());
+
+/** Writes the scripts that are not of servlets, once in a process. */
+const ownScripts = (): Promise<RunnerScripts> =>
+  (scripts ??= Promise.all([runnerScripts(CACHE), consoleScripts(ASSETS)]).then(
+    ([runner]) => runner,
+  ));
+
+/** Which settings are missing, in a sentence. */
+async function lacking(members: readonly Member[]): Promise<string> {
+  const servlets = members.map(({ found }) => found);
+  // Most need none, and wrangler, which reads them, takes a second to load.
+  if (missingIn(servlets, () => false).length === 0) return "";
+  const has = await localVariables();
+  const missing = missingIn(servlets, (name) => has.has(name));
+  return missing.length === 0
+    ? ""
+    : ` Missing: ${missing.join("; ")}: set it in ${variablesFileIn(".")}.`;
+}
+
+/** The version in the package.json of a folder; undefined where that has none. */
+export async function versionOfProject(folder = "."): Promise<string | undefined> {
+  const bytes = await readIfThere(join(folder, "package.json"));
+  const { version } = (jsonIn(new TextDecoder().decode(bytes)) ?? {}) as { version?: unknown };
+  return typeof version === "string" && version !== "" ? version : undefined;
+}

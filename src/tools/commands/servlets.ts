@@ -1,0 +1,129 @@
+/** The commands of `npm run servlets`: they make, list and inspect servlets, and manage their stored data. */
+import { describeMissing } from "../../server/kernel/servlets/variables.ts";
+import { nearest } from "../../server/kernel/core/nearest.ts";
+import { printableText } from "../../server/kernel/core/text.ts";
+import { catalogOf, makeBundle } from "../bundle/bundle.ts";
+import { examine, locate } from "./examine.ts";
+import { CACHE, progress, servletFolders, type Workspace } from "./folders.ts";
+import { LANGUAGES, newServlet } from "./new.ts";
+import { DOCS, isInstalled } from "../bundle/own.ts";
+import { argumentsIn, asksForHelp } from "../bundle/arguments.ts";
+import { localVariables } from "./local-variables.ts";
+import { Refusal } from "../bundle/refusal.ts";
+import { IMPORT_USAGE, importConfig } from "./import.ts";
+import { installs, INSTALLS_USAGE } from "./installs.ts";
+import { listing, modelReport, servletReport } from "./report.ts";
+import { sources, SOURCES_USAGE } from "./sources.ts";
+import { state, STATE_USAGE } from "./state.ts";
+
+const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
+    --lang ${LANGUAGES}
+                                      its language; TypeScript by default
+    --view                            with a page that clients show for its results
+    --openapi FILE|URL                with a tool for each operation of an API's description:
+                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md`;
+
+const INSPECT_USAGE = `npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
+                                      its name, or the path of a .wasm file
+    --as-model                        what a model sees of it, and how many tokens that takes`;
+
+const USAGE = `${NEW_USAGE}
+npm run servlets -- list              shows the servlets of the bundle and what they offer
+${INSPECT_USAGE}
+${IMPORT_USAGE}
+${SOURCES_USAGE}
+${INSTALLS_USAGE}
+npm run servlets -- state …           what servlets keep on a server: state --help
+
+Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
+
+/** The commands, as the usage names them. */
+const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, name]) => name!);
+
+/**
+ * Does one of the commands, and prints what it says. Sets `process.exitCode` where `inspect` finds that a servlet is
+ * refused.
+ *
+ * Throws a `Refusal`.
+ */
+export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
+  // The other commands have a usage of their own.
+  if (["inspect", "list"].includes(command) && asksForHelp(args)) return console.log(USAGE);
+  const folders = servletFolders();
+  const workspace: Workspace = { folders, cache: CACHE, progress };
+  switch (command) {
+    case "new":
+      console.log(printableText(await make(args, folders)));
+      return;
+    case "list": {
+      if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
+      const members = await makeBundle(workspace);
+      console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
+      return;
+    }
+    case "inspect": {
+      const isForModel = args.includes("--as-model");
+      const named = args.filter((one) => one !== "--as-model");
+      const what = only(named, "a servlet's name or the path of a .wasm file", INSPECT_USAGE);
+      const found = await locate(what, folders);
+      const examined = await examine(found, workspace);
+      const has = await localVariables();
+      const missing = describeMissing([found], (name) => has.has(name));
+      const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
+      console.log((isForModel ? modelReport : servletReport)({ ...examined, warnings }));
+      if (examined.refusal !== undefined) process.exitCode = 1;
+      return;
+    }
+    case "import":
+      console.log(await importConfig(args, workspace));
+      return;
+    case "add":
+    case "update":
+    case "remove":
+      await sources(command, args, workspace);
+      return;
+    case "install":
+    case "installed":
+    case "publish":
+    case "unpublish":
+    case "replay":
+    case "rollback":
+    case "uninstall":
+    case "versions":
+      console.log(printableText(await installs(command, args, workspace)));
+      return;
+    case "state":
+      console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));
+      return;
+    case "help":
+    case "--help":
+    case "-h":
+      console.log(USAGE);
+      return;
+    default: {
+      const meant = nearest(command, COMMANDS);
+      const all = isInstalled ? "npx edge-servlets help" : "npm run servlets";
+      throw new Refusal(
+        `There is no command ${command}.${meant ? ` Did you mean ${meant}?` : ""} For all commands: ${all}`,
+      );
+    }
+  }
+}
+
+/** Throws a `Refusal`. */
+function make(args: string[], folders: [string, ...string[]]): Promise<string> {
+  const options = {
+    lang: { type: "string" },
+    view: { type: "boolean" },
+    openapi: { type: "string" },
+    only: { type: "string", multiple: true },
+    tag: { type: "string", multiple: true },
+  } as const;
+  const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, NEW_USAGE);
+  return newServlet(only(positionals, "the servlet's name", NEW_USAGE), folders, values);
+}
+
+function only([first, ...others]: string[], what: string, usage: string): string {
+  if (first !== undefined && others.length === 0) return first;
+  throw new Refusal(`Give ${what}, and nothing more.\n\n${usage}`);
+}

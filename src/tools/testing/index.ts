@@ -1,0 +1,365 @@
+/**
+ * `edge-servlets/testing`: runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
+ * vitest: the servlet is built on the way.
+ */
+import { stateRunner } from "../../server/kernel/servlets/runners.ts";
+import { makeBundle } from "../bundle/bundle.ts";
+import { servedFrom } from "../bundle/served.ts";
+import { Fault } from "../../server/kernel/core/errors.ts";
+import type { Answer, Ask, AskFailure } from "../../server/kernel/core/asks.ts";
+import type { CallContext } from "../../server/kernel/core/call-context.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  Json,
+  Lists,
+  Notification,
+  ReadResourceResult,
+} from "../../server/kernel/core/model.ts";
+import {
+  withRecordedAnswer,
+  type JournalEntry,
+  type JournalHead,
+  type Keeper,
+  type Recorded,
+} from "../../server/kernel/core/record.ts";
+import { Wait } from "../../server/kernel/core/suspension.ts";
+import { mapValues } from "../../server/kernel/core/values.ts";
+import type { PreparedServlet } from "../../server/kernel/servlets/bundle.ts";
+import type {
+  Deployment,
+  Accounts,
+  FindTool,
+  Secrets,
+} from "../../server/kernel/servlets/deployment.ts";
+import { HOW_TO_SET } from "../../server/kernel/servlets/config.ts";
+import { grants } from "../../server/kernel/servlets/scopes.ts";
+import { tidyToolResult } from "../../server/kernel/servlets/tidy/results.ts";
+import { keepsState } from "../../server/kernel/servlets/manifest.ts";
+import { Registry } from "../../server/kernel/servlets/registry.ts";
+import { Again, perform, whateverFor, type Waiting } from "../../server/kernel/calls/engine.ts";
+import { toolCallerOf } from "../../server/features/tool-calls/tool-caller.ts";
+import type { CallRef, CompletionRequest } from "../../server/kernel/calls/call-ref.ts";
+import type { Script, ScriptedAnswer, Tested } from "./script.ts";
+import { principalOf, TestStates, type Whose } from "./states.ts";
+import { viewUnderTest, type ViewUnderTest } from "./views.ts";
+import type { World } from "../../server/kernel/wasm/world.ts";
+
+export type { Script, ScriptedAnswer, ScriptedTool, Tested } from "./script.ts";
+export type { Whose } from "./states.ts";
+export type { ViewUnderTest } from "./views.ts";
+
+/**
+ * A servlet under test. Its methods reject with a `Fault` where the server would answer with an error.
+ *
+ * @example
+ * const hello: ServletUnderTest = await loadServlet("plugins/hello");
+ * const { tools } = await hello.list();
+ * tools.map(({ name }) => name); // → ["greet"]
+ */
+export interface ServletUnderTest {
+  list(): Promise<Lists>;
+  callTool(name: string, args?: Json, script?: Script): Promise<Tested<CallToolResult>>;
+  readResource(uri: string, script?: Script): Promise<Tested<ReadResourceResult>>;
+  getPrompt(
+    name: string,
+    args?: Record<string, string>,
+    script?: Script,
+  ): Promise<Tested<GetPromptResult>>;
+  complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
+  /**
+   * All files in its folders, by the paths by which it knows them: as text, or as bytes where they are not UTF-8. For
+   * a servlet that keeps state; `whose` says in which caller's and session's.
+   */
+  files(whose?: Whose): Promise<Record<string, string | Uint8Array>>;
+  /** Writes files into its folders, which are made where they are missing; into read-only ones, too. */
+  writeFiles(files: Readonly<Record<string, string | Uint8Array>>, whose?: Whose): Promise<void>;
+  /** One of its views. Rejects where it has none of this name. */
+  view(name: string): Promise<ViewUnderTest>;
+}
+
+/**
+ * Builds the servlet in this folder and makes it ready to be called. What it keeps from call to call (`state` in its
+ * manifest) lasts for as long as the object that is returned. Throws a `Refusal` where the servlet cannot be built.
+ *
+ * @example
+ * import { loadServlet } from "edge-servlets/testing";
+ *
+ * const hello = await loadServlet("plugins/hello");
+ * const { result } = await hello.callTool("greet", { name: "Ada" });
+ * result.content; // → [{ type: "text", text: "Hello, Ada!" }]
+ */
+export async function loadServlet(folder: string): Promise<ServletUnderTest> {
+  const members = await makeBundle({
+    folders: [folder],
+    cache: ".bundle",
+    progress: () => {},
+    optimise: false,
+  });
+  const [member] = members;
+  if (member === undefined || members.length > 1) {
+    throw new Error(`${folder} holds ${members.length} servlets: name the folder of one`);
+  }
+  const { found, prepared } = member;
+  const servlet = await servedFrom(member);
+  const states = keepsState(found.manifest) ? await statesOf(servlet) : undefined;
+  const ownStates = () => {
+    if (states !== undefined) return states;
+    throw new Error(`${folder} keeps nothing from call to call: \`state\` in servlet.json would.`);
+  };
+  const tested = async <T>(
+    script: Script,
+    work: (registry: Registry, call: CallContext, recorder: Recorder) => Promise<T>,
+  ): Promise<Tested<T>> => {
+    const notifications: Notification[] = [];
+    const asked: Ask[] = [];
+    const logs: string[] = [];
+    const deployment: Deployment = {
+      variables: script.variables ?? {},
+      logLevel: "trace",
+      log: (_servlet, level, text) => logs.push(`${level}: ${text}`),
+      record: {
+        format: "json",
+        share: 1,
+        print(line) {
+          const { outcome, message } = JSON.parse(line) as { outcome: string; message?: string };
+          const isRun = ["threw", "trapped", "refused"].includes(outcome);
+          if (isRun && message !== undefined) logs.push(`error: ${message}`);
+        },
+      },
+      world: scriptedWorld(script),
+      toolCaller: (outer) => toolCallerOf({ ...outer, find: scriptedTools(script, outer.servlet) }),
+      secrets: scriptedSecrets(script),
+      accounts: scriptedAccounts(script),
+    };
+    const registry = new Registry(
+      { servlets: [servlet] },
+      {
+        ...deployment,
+        ...(states && {
+          runners: [stateRunner((_servlet, run, call) => states.run(deployment, run, call))],
+        }),
+      },
+    );
+    const answer = scriptedAsker(script);
+    const call: CallContext = {
+      id: "test",
+      meta: script.meta ?? { progressToken: "test" },
+      principal: principalOf(script),
+      session: script.session,
+      client: { capabilities: script.capabilities ?? {} },
+      signal: () => new AbortController().signal,
+      // Which servlet tells it is no part of what a client hears.
+      notify: ({ method, params }) => notifications.push({ method, ...(params && { params }) }),
+      ask: (asks, signal) => {
+        asked.push(...Object.values(asks));
+        return answer(asks, signal);
+      },
+    };
+    const recorder = new Recorder(script);
+    const recorded = script.recorded && {
+      ...script.recorded,
+      head: { ...script.recorded.head, hash: prepared.hash },
+    };
+    const context = { ...call, keeper: recorder, ...(recorded && { recorded }) };
+    const result = await work(registry, context, recorder).catch(async (error: unknown) => {
+      // An entry may be unknown only since the servlet could not be asked, such as for want of a setting.
+      const { failures } = await registry.catalog();
+      const why = failures?.get(servlet.name)?.[0];
+      if (why === undefined || !String(error).includes("Unknown ")) throw withoutWorker(error);
+      throw withoutWorker(new Error(`${folder} ${why}`, { cause: error }));
+    });
+    const kept = recorder.recorded;
+    return { result, notifications, asked, logs, ...(kept && { recorded: kept }) };
+  };
+  const called = <T extends object>(ref: CallRef, script: Script): Promise<Tested<T>> =>
+    tested(script, async (registry, call, recorder) =>
+      perform<T>(await registry.resolve(ref), call, {
+        ended: (result) => result as T,
+        waits: whateverFor(async (waiting) => {
+          recorder.beginRun();
+          return new Again(await goneOn(call, waiting));
+        }),
+      }),
+    );
+  const list = async () => (await tested({}, (registry) => registry.catalog())).result.lists;
+  const callTool: ServletUnderTest["callTool"] = (name, args = {}, script = {}) =>
+    called({ kind: "tool", name, input: asSent(args) }, script);
+  const readResource: ServletUnderTest["readResource"] = (uri, script = {}) =>
+    called({ kind: "resource", name: uri }, script);
+  return {
+    list,
+    callTool,
+    readResource,
+    view: async (name) =>
+      viewUnderTest(name, { servlet, lists: await list(), callTool, readResource }),
+    getPrompt: (name, args = {}, script = {}) =>
+      called({ kind: "prompt", name, input: args }, script),
+    complete: (input, script = {}) => {
+      const { ref } = input;
+      const name = ref.type === "ref/prompt" ? ref.name : ref.uri;
+      return called({ kind: "completion", name, input }, script);
+    },
+    files: async (whose = {}) => ownStates().files(whose),
+    writeFiles: async (files, whose = {}) => ownStates().write(files, whose),
+  };
+}
+
+/** The error of a missing variable as the author of a test can mend it. */
+function withoutWorker(error: unknown): unknown {
+  if (error instanceof Error)
+    error.message = error.message.replace(
+      HOW_TO_SET,
+      'Give it in the script of the test: callTool(name, args, { variables: { NAME: "value" } }).',
+    );
+  return error;
+}
+
+/** Loads SQLite only where it is needed: older versions of Node have none. */
+async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
+  const { Database } = await import("../bundle/database.ts");
+  return new TestStates(servlet, () => new Database());
+}
+
+/** Arguments as they arrive over the wire. */
+const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
+
+/** The next run of a call that was interrupted by `alwaysReplay`, or that asks: with the answers of its script. */
+async function goneOn(
+  { ask, signal }: CallContext,
+  { reason, recorded, state }: Waiting,
+): Promise<Partial<CallContext>> {
+  if (reason.kind !== "input") return recorded ? { recorded } : {};
+  const responses = await ask(reason.asks, signal());
+  if (recorded !== undefined)
+    return { recorded: withRecordedAnswer(recorded, JSON.stringify(responses), 0) };
+  return { recorded: undefined, input: { responses, ...(state !== undefined && { state }) } };
+}
+
+/** Keeps in memory what a call is answered, and interrupts it where its script says so. */
+class Recorder implements Keeper {
+  readonly #entries: JournalEntry[];
+  readonly #script: Script;
+  #begun: Omit<Recorded, "entries"> | undefined;
+  #isInterrupted = false;
+
+  constructor(script: Script) {
+    this.#script = script;
+    this.#entries = [...(script.recorded?.entries ?? [])];
+    this.#begun = script.recorded;
+  }
+
+  /** Each run is interrupted once: what it has come to by then is still kept. */
+  beginRun(): void {
+    this.#isInterrupted = false;
+  }
+
+  get recorded(): Recorded | undefined {
+    return this.#begun && { ...this.#begun, entries: this.#entries };
+  }
+
+  async begin(head: JournalHead, place?: string): Promise<void> {
+    if (place !== undefined) return;
+    this.#begun = { head, notices: 0 };
+    this.#entries.length = 0;
+  }
+
+  async keep(
+    position: number,
+    entry: JournalEntry,
+    notices: number,
+    place?: string,
+  ): Promise<void> {
+    if (place !== undefined) return;
+    if (this.#begun !== undefined) this.#begun = { ...this.#begun, notices };
+    const isNew = position >= this.#entries.length;
+    this.#entries[position] = entry;
+    const { alwaysReplay = false } = this.#script;
+    const ends = Array.isArray(alwaysReplay) ? alwaysReplay.includes(position) : alwaysReplay;
+    if (!isNew || !ends || this.#isInterrupted) return;
+    this.#isInterrupted = true;
+    throw new Wait({ kind: "task" });
+  }
+}
+
+/** Answers from the script; an ask without an answer ends the call. */
+function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
+  const used = new Map<string, number>();
+  const answerOne = ({ method, params }: Ask): Answer => {
+    const scripted = answers[method];
+    if (typeof scripted === "function") return answerOf(scripted(params), method);
+    const at = used.get(method) ?? 0;
+    used.set(method, at + 1);
+    const answer = scripted?.[at];
+    if (answer !== undefined) return answerOf(answer, method);
+    throw new Fault("servlet_failed", `The script has no answer number ${at + 1} to ${method}.`);
+  };
+  return async (asks) => mapValues(asks, answerOne);
+}
+
+const answerOf = (scripted: ScriptedAnswer, method: Ask["method"]): Answer =>
+  typeof scripted["failed"] === "string"
+    ? ({ method, message: `The script says ${scripted["failed"]}.`, ...scripted } as AskFailure)
+    : { result: scripted };
+
+/** The clock, network and random numbers of a script. */
+function scriptedWorld({
+  fetch,
+  now = 0,
+}: {
+  fetch?: (request: Request) => Response | Promise<Response>;
+  now?: number | (() => number);
+}): World {
+  let time = typeof now === "number" ? now : 0;
+  return {
+    now: () => (typeof now === "number" ? time : now()),
+    random: (bytes) => void crypto.getRandomValues(bytes),
+    sleep: async (ms) => {
+      time += ms;
+    },
+    fetch: async (input, init) => {
+      if (fetch === undefined) throw new Error("the script has no fetch");
+      return fetch(new Request(input, init));
+    },
+  };
+}
+
+/** Finds the tools of a script, as those of a servlet that the manifest names for them. */
+function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
+  const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
+  return () => async (ref) => {
+    const name = ref.name;
+    const scripted = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    if (ref.kind !== "tool" || scripted === undefined)
+      throw new Fault("invalid_params", `The script has no tool ${name}.`);
+    const { may_call: patterns = [] } = manifest;
+    const named = patterns.find((one) => grants(one, one.split(":")[0]!, name)) ?? "other:";
+    const servlet = { name: named.split(":")[0]!, manifest: {} } as PreparedServlet;
+    const run = async (): Promise<Json> => {
+      if (typeof scripted === "object" && "callTool" in scripted) {
+        const { result } = await scripted.callTool(name, ref.input, rest);
+        return result;
+      }
+      const given = typeof scripted === "function" ? scripted(ref.input) : scripted;
+      return tidyToolResult(
+        typeof given === "string" ? { content: [{ type: "text", text: given }] } : { ...given },
+      );
+    };
+    return { ref, servlet, tool: { own: name }, subject: name, run };
+  };
+}
+
+/** Secrets that a caller has given before; others are asked for, and not given. */
+const scriptedSecrets = ({ secrets = {} }: { secrets?: Record<string, string> }): Secrets => ({
+  find: async (_caller, { name }) => secrets[name],
+  page: async () => "https://server.example/secret/1",
+});
+
+/** Accounts that a caller has connected before, by name, each with its token; others cannot be connected. */
+const scriptedAccounts = ({ accounts = {} }: { accounts?: Record<string, string> }): Accounts => ({
+  knows: (account) => Object.hasOwn(accounts, account),
+  state: async () => "connected",
+  connectPage: async () => "https://server.example/connect/1",
+  token: async (_caller, { account }) => accounts[account],
+});
