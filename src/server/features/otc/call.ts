@@ -10,8 +10,7 @@ import {
 } from "../../kernel/core/model.ts";
 import { aboutOf } from "../../kernel/calls/shown-arguments.ts";
 import type { Tasks } from "../../kernel/calls/task-object.ts";
-import { handingOver, linkAsker, linkIn, linkOf, NOBODY } from "../../kernel/asks/links.ts";
-import { silenceGate } from "../../kernel/mcp/wire/tasks.ts";
+import { linkOf, NOBODY, personWay } from "../../kernel/asks/links.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import { cannotAsk } from "../../kernel/servlets/ask-failures.ts";
 import { waitingIn } from "../../kernel/servlets/links.ts";
@@ -114,7 +113,10 @@ async function run(
     const link = linkOf(canWait ? call.pages : undefined, entry);
     const { ref } = called;
     const about = () => aboutOf(called);
-    const handOver = handingOver({ ...context, ref, ...link }, tasks, about);
+    const person = personWay(
+      { ...context, ref, ...link },
+      { tasks, tool: entry, hears: false, about },
+    );
     const asking = {
       ...context,
       ...link,
@@ -124,12 +126,12 @@ async function run(
       sending() {
         sender.hasSent = true;
       },
-      ask: handOver ? linkAsker(ask, NOBODY) : ask,
-      ...(handOver && { gate: silenceGate(entry) }),
+      ask: person ? person.asker(ask) : ask,
+      ...(person?.gate && { gate: person.gate }),
     };
     const handed = async (wait: Waiting): Promise<CallToolResponse | undefined> => {
-      const task = await handOver?.(wait);
-      return task && { ...ended(), success: false, error: waiting(linkIn(task)) };
+      const given = await person?.take(wait);
+      return given && { ...ended(), success: false, error: waiting(given) };
     };
     return await perform<CallToolResponse>(called, asking, {
       ended(result) {

@@ -1,4 +1,3 @@
-import { listPage } from "../../kernel/mcp/wire/params.ts";
 import type { SessionCall as Call, SessionHandler, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../kernel/asks/askers.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
@@ -7,21 +6,16 @@ import type { DetailedTask, TaskProgress, TaskCall } from "../../kernel/calls/ta
 import { Fault, report, tooSilent } from "../../kernel/core/errors.ts";
 import { failingAsker, streamlessAsker, runToEnd } from "../../kernel/mcp/legacy/askers.ts";
 import { changes } from "../../kernel/calls/changes.ts";
-import {
-  errorMessage,
-  methodNotFound,
-  resultMessage,
-  type RpcRequest,
-} from "../../kernel/mcp/wire/message.ts";
+import { errorMessage, resultMessage, type RpcRequest } from "../../kernel/mcp/wire/message.ts";
 import { mcpSpan, told } from "../../kernel/observe/request-span.ts";
 import { inRequestSpan } from "../../kernel/observe/spans.ts";
 import type { FoundRequest, Methods } from "../../kernel/mcp/method.ts";
-import { find } from "../../kernel/mcp/methods.ts";
+import { calledEntry, find, lookedUp } from "../../kernel/mcp/methods.ts";
 import { progressTokenOf } from "../../kernel/mcp/wire/notifications.ts";
 import { hasTasks, olderResult, olderError } from "../../kernel/mcp/legacy/shapes.ts";
 import { taskResponseOf, isOver, olderTask, TASK_RESULT, wantedTtl } from "./legacy-tasks.ts";
-import { silenceGate, taskGate } from "../../kernel/mcp/wire/tasks.ts";
-import { handingOver, linkAsker, linkOf } from "../../kernel/asks/links.ts";
+import { taskGate } from "../../kernel/asks/gates.ts";
+import { NOBODY, linkAsker, linkOf, personWay } from "../../kernel/asks/links.ts";
 import { isObject, type Json, type Notification } from "../../kernel/core/model.ts";
 import { traceIn } from "../../kernel/observe/trace-context.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
@@ -195,9 +189,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
 
   async #runFound(
     call: Call,
-    { method, params, row, entry }: FoundRequest,
+    request: FoundRequest,
     { meta, waiting, registry: seen }: About & { registry: Registry },
   ): Promise<Json | undefined> {
+    const { params, row } = request;
     if (row.session) {
       const { store, enlist, registry } = this.#parts;
       const tasks = () => this.#parts.tasks(call.scopes);
@@ -205,14 +200,11 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       const answer = row.session as SessionHandler;
       return answer(params, { store, tasks, enlist, registry, awaitTask }, call);
     }
-    if (row.list) {
-      const { capabilities } = await this.#parts.store.client();
-      const takesStream = call.post?.accepts.sse !== false;
-      return listPage(row.list, params, seen, { capabilities, takesStream });
-    }
-    if (row.look) return row.look(params, seen);
-    if (entry === undefined) throw methodNotFound(method);
-    if (entry instanceof Fault) throw entry;
+    const { capabilities } = row.list ? await this.#parts.store.client() : NOBODY;
+    const takesStream = call.post?.accepts.sse !== false;
+    const listed = lookedUp(request, seen, { capabilities, takesStream });
+    if (listed) return listed;
+    const entry = calledEntry(request);
     const task = await this.#asTask(call, entry, params, meta);
     if (task) return { task: olderTask(task) };
     const record = waiting?.recorded;
@@ -258,11 +250,10 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       post?.whenSilent(() => stop.abort(tooSilent()));
       // Its client hears nothing until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
-      const handOver = handingOver(kept, this.#parts.tasks());
-      const gate = handOver && entry.tool && !post?.accepts.sse && silenceGate(entry.tool);
-      return runToEnd(entry, { ...context, ...(gate && { gate }) }, handOver, asked).finally(() =>
-        clearTimeout(opening),
-      );
+      const { tool } = entry;
+      const hears = post?.accepts.sse === true;
+      const person = personWay(kept, { tasks: this.#parts.tasks(), tool, hears });
+      return runToEnd(entry, context, person, asked).finally(() => clearTimeout(opening));
     }
     const own = sessionAsker(kept.client);
     const ask = kept.link ? linkAsker(own, kept.client) : own;

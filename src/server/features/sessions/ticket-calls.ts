@@ -21,9 +21,9 @@ import type { ToolEntry } from "../../kernel/servlets/catalog.ts";
 import { keepsState } from "../../kernel/servlets/manifest.ts";
 import type { FoundRequest, Incoming } from "../../kernel/mcp/method.ts";
 import type { Exchange } from "../../kernel/mcp/method.ts";
-import { errorMessage, methodNotFound, resultMessage } from "../../kernel/mcp/wire/message.ts";
+import { errorMessage, resultMessage } from "../../kernel/mcp/wire/message.ts";
 import { notices as passing, progressTokenOf } from "../../kernel/mcp/wire/notifications.ts";
-import { listPage } from "../../kernel/mcp/wire/params.ts";
+import { calledEntry, lookedUp } from "../../kernel/mcp/methods.ts";
 import type { Reply } from "../../kernel/mcp/wire/reply.ts";
 import { sendingKeeper } from "./session-calls.ts";
 import type { BegunCall } from "./session-object.ts";
@@ -133,21 +133,19 @@ interface RunParts extends Pick<CallContext, "meta" | "trace"> {
 
 /** The result of a request; empty if its call continues in the session's object. */
 async function resultOf(
-  { id, method, params, row, entry }: FoundRequest,
+  request: FoundRequest,
   session: TicketSession,
   exchange: Exchange,
   { run, meta, trace }: RunParts,
 ): Promise<Json> {
+  const { id, params, row } = request;
   const { client, ticket } = session;
   if (row.stateless) return row.stateless(params, exchange);
-  if (row.list) {
-    const { capabilities } = client;
-    const reader = { capabilities, takesStream: exchange.accepts.sse };
-    return listPage(row.list, params, exchange.registry, reader);
-  }
-  if (row.look) return row.look(params, exchange.registry);
-  if (entry === undefined) throw methodNotFound(method);
-  if (entry instanceof Fault) throw entry;
+  const { capabilities } = client;
+  const reader = { capabilities, takesStream: exchange.accepts.sse };
+  const found = lookedUp(request, exchange.registry, reader);
+  if (found) return found;
+  const entry = calledEntry(request);
   if (entry.tool && hasTasks(client.protocolVersion)) wantedTtl(entry.tool.tool, params);
   const link = linkOf(exchange.pages, entry.tool);
   const own = sessionAsker(client);

@@ -4,8 +4,11 @@
  * can answer (sampling, roots) fails in them.
  */
 import type { Asker, Asks } from "../core/asks.ts";
-import type { ClientDescription } from "../core/call-context.ts";
-import type { CreateOptions, DetailedTask, TaskCall, TaskCreator } from "../calls/task-object.ts";
+import type { CallContext, ClientDescription } from "../core/call-context.ts";
+import type { Way } from "../calls/engine.ts";
+import type { DetailedTask, TaskCall, TaskCreator } from "../calls/task-object.ts";
+import type { Recorded } from "../core/record.ts";
+import { silenceGate } from "./gates.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { ToolEntry } from "../servlets/catalog.ts";
 import { cannotAsk } from "../servlets/ask-failures.ts";
@@ -66,30 +69,59 @@ const TASK: WaitReason = { kind: "task" };
 /** True for a call that has been stopped by its gate, or had no room to wait. */
 const goesOn = ({ kind }: WaitReason): boolean => kind === "task" || kind === "retry";
 
-/** Makes a task of a call that waits for a person, or was stopped by its gate; undefined if it waits for anything else. */
-export type HandOver = (
-  waiting: Suspended,
-  known?: CreateOptions,
-) => Promise<DetailedTask> | undefined;
+/** Hands a call to a person: it goes on as a task, and its client gets a link. */
+export interface PersonWay extends Way {
+  /** Stops a call that takes too long for a client which hears nothing until it ends. */
+  gate?: CallContext["gate"];
+  /** An asker that interrupts the call for what needs a person. */
+  asker(own: Asker): Asker;
+}
 
-/** Undefined if nobody could open a page of this call. `about` describes it in lists; by default `call.about`. */
-export function handingOver(
-  call: TaskCall,
-  tasks: TaskCreator | undefined,
-  about = () => call.about,
-): HandOver | undefined {
+interface PersonWayOptions {
+  tasks: TaskCreator | undefined;
+  tool: ToolEntry | undefined;
+  /** True if the client hears of a call while that goes on. */
+  hears: boolean;
+  /** Describes the call in lists; by default `call.about`. */
+  about?(): TaskCall["about"];
+  /** The task that an earlier request has made of the call, or makes under this id. */
+  known?(): Promise<{ id: string; recorded?: Recorded }> | undefined;
+  /** What the client gets of the task: by default the link. */
+  shown?(task: DetailedTask): Json;
+}
+
+/** Undefined if nobody could open a page of this call. */
+export function personWay(call: TaskCall, options: PersonWayOptions): PersonWay | undefined {
+  const { tasks, tool, hears, about = () => call.about, known, shown = linkIn } = options;
   if (tasks === undefined || call.link === undefined) return undefined;
-  return (waiting, known) => {
-    const { reason } = waiting;
-    const isAsked = reason.kind === "input" && needsPerson(reason.asks, call.client);
-    if (!isAsked && !goesOn(reason)) return undefined;
-    const start = Object.assign({}, waiting, isAsked ? {} : { reason: TASK });
-    return tasks.create({ ...call, about: about() }, start, known);
+  const hand = async (waiting: Suspended, isAsked: boolean) => {
+    const made = await known?.();
+    // The record of a question ends with it, whatever earlier requests have recorded.
+    const recorded = isAsked ? waiting.recorded : latest(made?.recorded, waiting.recorded);
+    const reason = isAsked ? waiting.reason : TASK;
+    const start = Object.assign({}, waiting, { recorded, reason });
+    const again = made && { id: made.id, isRetried: true };
+    return shown(await tasks.create({ ...call, about: about() }, start, again));
+  };
+  return {
+    ...(tool && !hears && { gate: silenceGate(tool) }),
+    asker: (own) => linkAsker(own, call.client),
+    take(waiting) {
+      const { reason } = waiting;
+      const isAsked = reason.kind === "input" && needsPerson(reason.asks, call.client);
+      return isAsked || goesOn(reason) ? hand(waiting, isAsked) : undefined;
+    },
   };
 }
 
+/** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
+export const latest = (
+  earlier: Recorded | undefined,
+  own: Recorded | undefined,
+): Recorded | undefined => (earlier ? { ...earlier, notices: own?.notices ?? 0 } : own);
+
 /** The result that the client gets for a call which was handed over to a person as this task. */
-export function linkIn({ result }: DetailedTask): Json {
+function linkIn({ result }: DetailedTask): Json {
   if (!isObject(result)) throw new Error("This task was not handed over to a person.");
   return result;
 }

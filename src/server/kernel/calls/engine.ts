@@ -26,6 +26,12 @@ export interface Policy<R> {
   waits: { [K in WaitReason["kind"]]: (waiting: Waiting<K>) => Next<R> };
 }
 
+/** A way in which a call goes on that cannot end now: as a task, by a person, or with the next request of its client. */
+export interface Way {
+  /** Takes a call that waits, and makes what its client gets instead of a result; undefined if it takes no such call. */
+  take(waiting: Waiting): Promise<Json> | undefined;
+}
+
 /** The `waits` of a policy that treats all kinds alike. */
 export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["waits"] => ({
   input: make,

@@ -1,9 +1,16 @@
-import { completionIn, promptIn, resourceIn, toolIn } from "./wire/params.ts";
+import {
+  completionIn,
+  listPage,
+  promptIn,
+  resourceIn,
+  toolIn,
+  type ListReader,
+} from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
-import type { Entry } from "../servlets/registry.ts";
+import type { Entry, Registry } from "../servlets/registry.ts";
 import { rowIn, type Exchange, type FoundRequest, type Method, type Methods } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
-import type { RpcRequest } from "./wire/message.ts";
+import { methodNotFound, type RpcRequest } from "./wire/message.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { Json } from "../core/model.ts";
 import { capabilities } from "./wire/capabilities.ts";
@@ -61,6 +68,23 @@ export function find(
   } catch (error) {
     return failed(error);
   }
+}
+
+/** Answers a request with a list or with what is served; undefined for a method that does more. */
+export function lookedUp(
+  { row, params }: FoundRequest,
+  registry: Registry,
+  reader: ListReader,
+): Promise<Json> | undefined {
+  if (row.list) return listPage(row.list, params, registry, reader);
+  return row.look?.(params, registry);
+}
+
+/** The entry that a request calls. Throws the fault of looking it up, and `method_not_found`. */
+export function calledEntry({ method, entry }: FoundRequest): Entry {
+  if (entry === undefined) throw methodNotFound(method);
+  if (entry instanceof Fault) throw entry;
+  return entry;
 }
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/discover */

@@ -5,13 +5,13 @@ import { Fault } from "../../core/errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
-import { Again, perform, whateverFor, type Waiting } from "../../calls/engine.ts";
+import { Again, perform, whateverFor } from "../../calls/engine.ts";
 import type { Json } from "../../core/model.ts";
 import { withRecordedAnswer } from "../../core/record.ts";
 import type { Suspended } from "../../core/suspension.ts";
 import { mapValues } from "../../core/values.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import { linkAsker, linkIn, type HandOver } from "../../asks/links.ts";
+import type { PersonWay } from "../../asks/links.ts";
 
 /** How often a servlet may return input requests to a client that cannot be asked. */
 const UNABLE_RETRIES = 8;
@@ -54,30 +54,28 @@ const OPEN_FIRST =
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
- * `handOver`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that is
+ * `person`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that is
  * already suspended continues from there (`from`).
  */
 export function runToEnd(
   entry: Entry,
   call: CallContext,
-  handOver?: HandOver,
+  person?: PersonWay,
   from?: Suspended,
 ): Promise<Json> {
-  const ask = handOver ? linkAsker(call.ask, call.client) : call.ask;
-  const handed = async (waiting: Waiting): Promise<Json | undefined> => {
-    const task = await handOver?.(waiting);
-    return task && linkIn(task);
-  };
+  const { ask: own } = call;
+  const ask = person ? person.asker(own) : own;
+  const gate = person?.gate && { gate: person.gate };
   let left = UNABLE_RETRIES;
   return perform<Json>(
     entry,
-    { ...call, ask },
+    { ...call, ...gate, ask },
     {
       ended: (result) => result,
       waits: {
-        ...whateverFor(async (waiting) => (await handed(waiting)) ?? unending()),
+        ...whateverFor((waiting) => person?.take(waiting) ?? unending()),
         async input(waiting) {
-          const link = await handed(waiting);
+          const link = await person?.take(waiting);
           if (link !== undefined) return link;
           if (--left <= 0) unending();
           const { state, fuelUsed, reason, recorded } = waiting;

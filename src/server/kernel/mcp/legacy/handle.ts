@@ -8,10 +8,9 @@ import { afterSending, type UnrecordedCall } from "../../core/unknown-outcome.ts
 import { changes } from "../../calls/changes.ts";
 import type { Exchange, FoundRequest, Incoming, LegacyPost } from "../method.ts";
 import { aboutOf } from "../../calls/shown-arguments.ts";
-import { handingOver, linkOf, NOBODY } from "../../asks/links.ts";
-import { errorMessage, methodNotFound, resultMessage } from "../wire/message.ts";
-import { listPage } from "../wire/params.ts";
-import { silenceGate } from "../wire/tasks.ts";
+import { linkOf, NOBODY, personWay } from "../../asks/links.ts";
+import { errorMessage, resultMessage } from "../wire/message.ts";
+import { calledEntry, lookedUp } from "../methods.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
@@ -110,30 +109,26 @@ async function answer(
   exchange: Exchange,
   { answering, meta, trace, span }: About,
 ): Promise<string> {
-  const { id, method, params, row, entry } = request;
+  const { id, method, params, row } = request;
   const { send, signal } = answering;
   const sender: UnrecordedCall = {};
   try {
     if (row.stateless) {
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
-    if (row.list) {
-      const reader = { ...NOBODY, takesStream: exchange.accepts.sse };
-      const list = await listPage(row.list, params, exchange.registry, reader);
-      return resultMessage(id, JSON.stringify(olderResult(list, version)));
-    }
-    if (row.look) {
-      return resultMessage(id, JSON.stringify(await row.look(params, exchange.registry)));
-    }
-    if (entry === undefined) throw methodNotFound(method);
-    if (entry instanceof Fault) throw entry;
+    const reader = { ...NOBODY, takesStream: exchange.accepts.sse };
+    const found = await lookedUp(request, exchange.registry, reader);
+    if (found) return resultMessage(id, JSON.stringify(olderResult(found, version)));
+    const entry = calledEntry(request);
     const wanted = { progressToken: progressTokenOf(meta), logLevel: "debug" } as const;
     const notify = notices(wanted, (message) => send(olderNotice(message, version)));
     const { principal, tasks, pages } = exchange;
     const client = { protocolVersion: version, ...NOBODY };
     const own = { id, meta, principal, client, trace, ref: entry.ref };
     const kept = { ...own, ...linkOf(pages, entry.tool) };
-    const handOver = handingOver(kept, tasks, () => aboutOf(entry));
+    const { tool } = entry;
+    const hears = exchange.accepts.sse;
+    const person = personWay(kept, { tasks, tool, hears, about: () => aboutOf(entry) });
     const context = {
       ...kept,
       signal,
@@ -142,9 +137,8 @@ async function answer(
       },
       notify: changes(exchange, notify),
       ask: failingAsker("no session"),
-      ...(handOver && entry.tool && !exchange.accepts.sse && { gate: silenceGate(entry.tool) }),
     };
-    const result = await runToEnd(entry, context, handOver);
+    const result = await runToEnd(entry, context, person);
     tellResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {

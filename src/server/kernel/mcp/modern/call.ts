@@ -1,36 +1,26 @@
 import { inputAsker } from "../../asks/askers.ts";
-import { progressTextOf } from "../../calls/changes.ts";
+import { linkOf, personWay } from "../../asks/links.ts";
+import { perform, whateverFor, type Waiting, type Way } from "../../calls/engine.ts";
 import { aboutOf } from "../../calls/shown-arguments.ts";
-import { perform, type Waiting } from "../../calls/engine.ts";
-import { type TaskCall, type TaskEnd, endOf } from "../../calls/task-object.ts";
-import { Fault, report } from "../../core/errors.ts";
+import { type DetailedTask, type TaskCall, endOf } from "../../calls/task-object.ts";
 import type { CallContext } from "../../core/call-context.ts";
-import type { Recorded } from "../../core/record.ts";
+import { Fault, report } from "../../core/errors.ts";
+import { isObject, type Json } from "../../core/model.ts";
 import { Suspended } from "../../core/suspension.ts";
-import type { Json, Notification } from "../../core/model.ts";
-import type { ToolEntry } from "../../servlets/catalog.ts";
 import type { Entry } from "../../servlets/registry.ts";
-import type { Exchange, FoundRequest, Resumption, RunInput } from "../method.ts";
+import type { Exchange, FoundRequest, RunInput } from "../method.ts";
 import { checkParamHeaders } from "../wire/headers.ts";
-import { handingOver, linkAsker, linkIn, linkOf, needsPerson } from "../../asks/links.ts";
-import { silenceGate, taskGate, taskMode } from "../wire/tasks.ts";
 import { askClient, resume, resumes } from "./resume.ts";
-import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
+import { taskWay } from "./task-way.ts";
+import { createTaskResult, demandTasks } from "./tasks.ts";
 
 /** The context of a call without its asker, which depends on the run. */
 export type ModernCall = Omit<CallContext, "ask">;
 
-/** Turns a call into a task; a retry of its request gets the same task. */
-interface Promotions extends Pick<CallContext, "gate" | "notify"> {
-  /** Continues a waiting call as a task. */
-  task(changes: Partial<TaskCall>, resumption?: Resumption): Promise<Json>;
-  /** Makes a finished task of a finished call. Absent if finished calls are answered with their result. */
-  end?(end: TaskEnd, resumption?: Resumption): Promise<Json>;
-}
-
 /**
- * Answers a request for a call: in place, with a task, with a link, or by asking its client, whose next request resumes it.
- * `given` is what the request goes on from, once that is read.
+ * Answers a request for a call: with its result, or in the way in which it goes on, the first of these that takes it: as a task, by
+ * a person, or with the next request of its client, which carries its state. `given` is what the request goes on from, once that is
+ * read.
  */
 export async function answerCall(
   request: FoundRequest,
@@ -50,64 +40,48 @@ export async function answerCall(
   // A client does not know the headers of a tool that it calls by another.
   if (tool && params["name"] === tool.tool.name)
     checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+  const { tasks, accepts } = exchange;
   const link = linkOf(exchange.pages, tool);
   const kept = taskCallOf(entry, plain, link);
   const about = () => aboutOf(entry);
-  const promoter = tool && promoterOf(tool, { exchange, call: plain, kept, about });
-  const handOver = tool && handingOver(kept, exchange.tasks, about);
-  const isSilent = handOver !== undefined && !exchange.accepts.sse;
+  // A retry of a request that goes on from a state gets the same task.
+  const known = () => resumption?.task(tasks!.newId());
+  const asTask =
+    tool && taskWay(tool, { tasks, kept, about, known, runInput, notify: plain.notify });
+  // The task of an earlier request whose client supports tasks has no link.
+  const shown = (task: DetailedTask): Json =>
+    asTask?.end === undefined && isObject(task["result"]) ? task["result"] : createTaskResult(task);
+  const hears = accepts.sse;
+  const person = tool && personWay(kept, { tasks, tool, hears, about, known, shown });
   const call = {
     ...plain,
-    ...(isSilent && { gate: silenceGate(tool!) }),
-    ...promoter,
+    ...(person?.gate && { gate: person.gate }),
+    ...asTask?.context,
     ...link,
     ...(asked !== undefined && { trace: { ...plain.trace, link: asked } }),
   };
-  if (isTask === true && promoter) return promoter.task(runInput, resumption);
-  const own = inputAsker({ ...runInput, client: call.client });
-  const ask = handOver ? linkAsker(own, call.client) : own;
-  const keeper = resumption && { keeper: resumption.keeper() };
-  const end = promoter?.end;
-  const seal = (waiting: Waiting) =>
-    askClient(waiting, { request, call, ...pins, rounds: rounds + 1 }, exchange);
-  const hand = async (waiting: Waiting) => {
-    const { reason } = waiting;
-    if (handOver === undefined) {
+  const carried: Way = {
+    take(waiting) {
       // It is the task of an earlier request, whose client supports tasks.
-      if (reason.kind === "task") demandTasks(call.client);
-      return seal(waiting);
-    }
-    // A retry of a request that goes on from a state gets the same task.
-    const made = await resumption?.task(exchange.tasks!.newId());
-    // The record of a question ends with it, whatever earlier requests have recorded.
-    const recorded =
-      reason.kind === "input" ? waiting.recorded : latest(made?.recorded, waiting.recorded);
-    const known = made && { id: made.id, isRetried: true };
-    const task = (await handOver(Object.assign({}, waiting, { recorded }), known))!;
-    // The task of an earlier request whose client supports tasks has no link.
-    if (end === undefined && task["result"] !== undefined) return linkIn(task);
-    return createTaskResult(task);
+      if (waiting.reason.kind === "task") demandTasks(call.client);
+      return askClient(waiting, { request, call, ...pins, rounds: rounds + 1 }, exchange);
+    },
   };
-  // A call without room to wait becomes a task, too.
-  const promote = (waiting: Waiting) => {
-    const { fuelUsed, recorded } = waiting;
-    if (promoter === undefined) return hand(waiting);
-    return promoter.task({ ...runInput, fuelUsed, ...(recorded && { recorded }) }, resumption);
-  };
+  const take = (waiting: Waiting): Promise<Json> =>
+    asTask?.take(waiting) ?? person?.take(waiting) ?? carried.take(waiting)!;
   if (isTask === true)
-    return hand(new Suspended({ kind: "task" }, runInput.fuelUsed ?? 0, runInput));
+    return await take(new Suspended({ kind: "task" }, runInput.fuelUsed ?? 0, runInput));
+  const own = inputAsker({ ...runInput, client: call.client });
+  const keeper = resumption && { keeper: resumption.keeper() };
+  const { end } = asTask ?? {};
   return await perform<Json>(
     entry,
-    { ...call, ...runInput, ...keeper, ask },
+    { ...call, ...runInput, ...keeper, ask: person ? person.asker(own) : own },
     {
-      ended: (result) => end?.({ result }, resumption) ?? result,
-      failed: end && ((error) => end(endOf(servletFault(error)), resumption)),
+      ended: (result) => end?.({ result }) ?? result,
+      failed: end && ((error) => end(endOf(servletFault(error)))),
       waits: {
-        input: (waiting) =>
-          needsPerson(waiting.reason.asks, call.client) ? hand(waiting) : seal(waiting),
-        sleep: seal,
-        task: promote,
-        retry: promote,
+        ...whateverFor(take),
         earlier: ({ reason: { recorded }, fuelUsed }) =>
           goOn({
             rounds,
@@ -145,10 +119,6 @@ async function entryFor(
   return entry!;
 }
 
-/** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
-const latest = (earlier: Recorded | undefined, own: Recorded | undefined): Recorded | undefined =>
-  earlier ? { ...earlier, notices: own?.notices ?? 0 } : own;
-
 /** The servlet's failure, which ends its call; rethrows any other error. */
 function servletFault(error: unknown): Fault {
   const fault = report(error);
@@ -165,52 +135,4 @@ function taskCallOf(
   const call: TaskCall = { id, meta, principal, client, trace, ref };
   if (linked) call.link = linked.link;
   return call;
-}
-
-/** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
-function promoterOf(
-  tool: ToolEntry,
-  {
-    exchange,
-    call,
-    kept,
-    about,
-  }: { exchange: Exchange; call: ModernCall; kept: TaskCall; about: () => TaskCall["about"] },
-): Promotions | undefined {
-  const { tasks } = exchange;
-  const mode = taskMode(tool);
-  if (mode === "required") demandTasks(call.client);
-  if (tasks === undefined || !takesTasks(call.client)) return undefined;
-  const gate = taskGate(mode);
-  if (gate === undefined) return undefined;
-  let message: string | undefined;
-  const create = async (
-    changes: Partial<TaskCall>,
-    { end, id }: { end?: TaskEnd; id?: string } = {},
-  ) => {
-    const made = { ...kept, about: about(), ...changes };
-    // A retry of a request that goes on from a state creates the same task.
-    const known = id === undefined ? {} : { id, isRetried: true };
-    return createTaskResult(await tasks.create(made, end, known));
-  };
-  return {
-    gate,
-    notify(notice: Notification) {
-      message = progressTextOf(notice) ?? message;
-      call.notify(notice);
-    },
-    async task(changes, resumption) {
-      const made = { ...changes, ...(message !== undefined && { message }) };
-      if (resumption === undefined) return create(made);
-      const { id, recorded: earlier } = await resumption.task(tasks.newId());
-      const recorded = latest(earlier, changes.recorded);
-      return create({ ...made, ...(recorded && { recorded }) }, { id });
-    },
-    ...(mode !== "auto" && {
-      async end(end: TaskEnd, resumption?: Resumption) {
-        const made = await resumption?.task(tasks.newId());
-        return create({}, { end, ...(made && { id: made.id }) });
-      },
-    }),
-  };
 }

@@ -21,7 +21,8 @@ import {
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, failedReply, type Reply } from "../wire/reply.ts";
 import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
-import { clientName, listPage } from "../wire/params.ts";
+import { clientName } from "../wire/params.ts";
+import { lookedUp } from "../methods.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./resume.ts";
 import { demandTasks } from "./tasks.ts";
@@ -81,15 +82,13 @@ const replyTo =
     try {
       if (entry instanceof Fault && !resumes(params)) throw entry;
       const call = callOf(request, exchange, { ...about, trace, sender });
-      let result: Json;
-      if (entry !== undefined) result = await answerCall(request, exchange, call);
-      else if (row.list) {
-        const { capabilities } = call.client;
-        const reader = { capabilities, takesStream: exchange.accepts.sse };
-        result = await listPage(row.list, params, exchange.registry, reader);
-      } else if (row.look) result = await row.look(params, exchange.registry);
-      else if (row.modern !== undefined) result = await row.modern(request, exchange, call.client);
-      else throw methodNotFound(method);
+      const { capabilities } = call.client;
+      const reader = { capabilities, takesStream: exchange.accepts.sse };
+      const result = await (entry !== undefined
+        ? answerCall(request, exchange, call)
+        : (lookedUp(request, exchange.registry, reader) ??
+          row.modern?.(request, exchange, call.client)));
+      if (result === undefined) throw methodNotFound(method);
       // A retry may get the task of an earlier request, whose client supports tasks.
       if (result["resultType"] === "task") demandTasks(call.client);
       tellResult(span, result);

@@ -84,7 +84,7 @@ export function completionIn(params: Json): CallRef {
 }
 
 /** What a list depends on besides the caller. */
-interface ListReader extends Pick<ClientDescription, "capabilities"> {
+export interface ListReader extends Pick<ClientDescription, "capabilities"> {
   takesStream: boolean;
 }
 
