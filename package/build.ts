@@ -275,7 +275,10 @@ async function prepareEngine(): Promise<void> {
   const compiled: typeof import("../src/tools/bundle/prepared.ts") = await import(
     join(dist, "bundle/prepared.js")
   );
-  await compiled.makePrepared([], cache, (doing) => console.log(`${doing} …`));
+  const { typescript }: typeof import("../src/languages/typescript/language.ts") = await import(
+    join(dist, "languages/typescript/language.js")
+  );
+  await compiled.makePrepared(typescript, [], cache, (doing) => console.log(`${doing} …`));
   await writeFile(join(main, "prepared.bin"), await pack(cache));
   await rm(cache, { recursive: true });
 }

@@ -2,6 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LANGUAGES } from "../src/languages/index.ts";
+import { typescript } from "../src/languages/typescript/language.ts";
 import { pack } from "../src/tools/bundle/packs.ts";
 import { makePrepared, PREPARED } from "../src/tools/bundle/prepared.ts";
 import { Refusals } from "../src/tools/bundle/refusal.ts";
@@ -12,13 +14,15 @@ import { compileQuickly } from "../src/tools/bundle/work.ts";
 const COMPILED = new Set(["factor", "hello", "journal", "web"]);
 
 export const compiledServlets = async () =>
-  (await scan(["plugins"], new Refusals())).filter(({ name }) => COMPILED.has(name));
+  (await scan({ folders: ["plugins"], languages: LANGUAGES }, new Refusals())).filter(({ name }) =>
+    COMPILED.has(name),
+  );
 
 /** The bytes that the file must have. */
 export async function preparedNow(progress: (doing: string) => void): Promise<Uint8Array> {
   const folder = await mkdtemp(join(tmpdir(), "prepared-"));
   try {
-    await makePrepared(await compiledServlets(), folder, progress);
+    await makePrepared(typescript, await compiledServlets(), folder, progress);
     return await pack(folder);
   } finally {
     await rm(folder, { recursive: true });

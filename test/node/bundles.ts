@@ -4,6 +4,7 @@
  * bench.
  */
 import { dirname } from "node:path";
+import { LANGUAGES } from "../../src/languages/index.ts";
 import { bundleAll, catalogOf, type Member } from "../../src/tools/bundle/bundle.ts";
 import { bundleSource } from "../../src/tools/bundle/bundle-module.ts";
 import { writeIfNew } from "../../src/tools/bundle/cache.ts";
@@ -33,13 +34,16 @@ compileQuickly();
 
 const optimise = process.argv.includes("--optimise");
 const options = {
+  languages: LANGUAGES,
   cache: ".bundle",
   progress: (what: string) => console.error(`  ${what} …`),
 };
 
 const refusals = new Refusals();
-const found = await scan([GUESTS], refusals);
-const plugins = (await scan(["plugins"], refusals)).filter(({ place }) => PLUGINS.includes(place));
+const found = await scan({ folders: [GUESTS], languages: LANGUAGES }, refusals);
+const plugins = (await scan({ folders: ["plugins"], languages: LANGUAGES }, refusals)).filter(
+  ({ place }) => PLUGINS.includes(place),
+);
 refusals.throwAll();
 const isScript = ({ source }: Member["found"]) => source.kind === "typescript";
 const bundled = (some: typeof found) => bundleAll(some, { ...options, optimise });

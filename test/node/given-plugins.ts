@@ -4,6 +4,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
+import { LANGUAGES } from "../../src/languages/index.ts";
 import { bundleSource } from "../../src/tools/bundle/bundle-module.ts";
 import { makeBundle } from "../../src/tools/bundle/bundle.ts";
 import { OBJECTS } from "./objects.ts";
@@ -68,6 +69,7 @@ async function prepare(cases: string): Promise<void> {
   }
   const members = await makeBundle({
     folders: [join(SCRATCH, "plugins")],
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,

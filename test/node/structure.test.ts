@@ -12,7 +12,7 @@ import {
   sourceFiles,
 } from "./structure.ts";
 
-const LANGUAGES = ["languages/typescript", "languages/python", "languages/openapi"];
+const LANGUAGES = ROOMS.filter((room) => /^languages\/\w+$/.test(room));
 
 /** Text that only these rooms may contain: Node's own modules, alarms, the names of dialects, those of eras. */
 const BELONGS = [

@@ -7,7 +7,8 @@ import { OWN_FOLDER } from "../../tools/bundle/own.ts";
 import { unpack } from "../../tools/bundle/packs.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { shared } from "../../tools/bundle/work.ts";
-import type { Cached, Prepared } from "../../tools/bundle/wasm/prepare.ts";
+import type { StartedInterpreter } from "../../tools/bundle/language.ts";
+import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
 import { unpacked } from "./packing.ts";
 
 /** The npm package with Python, and the one file in it that has everything: see `package/python/README.md`. */
@@ -48,10 +49,7 @@ export interface Compiled {
   code: Uint8Array;
 }
 
-export interface Python {
-  interpreter: Prepared;
-  /** Patch for a started interpreter: with it, Python runs and has loaded the kit and the modules that most servlets import. */
-  base: Cached;
+export interface Python extends StartedInterpreter {
   /** The modules of the standard library and the kit, by name. */
   library: ReadonlyMap<string, Compiled>;
   /** Names of modules that are built into Python or that the base has loaded. */
@@ -62,15 +60,17 @@ export interface Python {
 export const pythonPlugin = async (cache: string): Promise<Uint8Array<ArrayBuffer>> =>
   (await part("plugin", cache)).bytes;
 
-/** Python with its base and library; `interpreter` is the prepared `pythonPlugin`. */
-export async function pythonWith(interpreter: Prepared, cache: string): Promise<Python> {
+/** Patch for a started interpreter: with it, Python runs and has loaded the kit and the modules that most servlets import. */
+export const pythonBase = (cache: string): Promise<Cached> => part("base", cache);
+
+/** Python with its library; the interpreter is the prepared `pythonPlugin`. */
+export async function pythonWith(started: StartedInterpreter, cache: string): Promise<Python> {
   const { bytes } = await part("library", cache);
   const { head, parts } = unpacked<{ modules: Omit<Compiled, "code">[]; present: string[] }>(bytes);
   const library = new Map(
     head.modules.map((one, nth) => [one.name, { ...one, code: parts[nth]! }]),
   );
-  const base = await part("base", cache);
-  return { interpreter, base, library, present: new Set(head.present) };
+  return { ...started, library, present: new Set(head.present) };
 }
 
 /** A file of the pack, unpacked into the cache. Throws a `Refusal` if the package is not installed. */

@@ -1,29 +1,22 @@
 /** Loads a servlet in Python into the interpreter. */
 import { dirname } from "node:path";
 import { contentHash } from "../../tools/bundle/cache.ts";
-import { snapshotOf, type Snapshot } from "../../tools/bundle/wasm/snapshot.ts";
+import type { LoadedProgram, StartedInterpreter } from "../../tools/bundle/language.ts";
+import { snapshotOf } from "../../tools/bundle/wasm/snapshot.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
-import type { Python } from "./engine.ts";
+import { pythonWith } from "./engine.ts";
 import { modulesOf, SERVLET_MODULE, LOADING_MODULE } from "./modules.ts";
 import { packagesOf } from "./packages.ts";
 import { packed } from "./packing.ts";
 
-export interface PythonServlet extends Snapshot {
-  /** The author's own code. */
-  text: string;
-  /** True if it uses packages. */
-  hasPackages: boolean;
-  /** Warnings about its own code, with file and line. */
-  warnings: string[];
-}
-
 /** Loads the servlet in this file. Throws a `Refusal` that names file and line. */
 export async function loadPython(
   entry: string,
-  python: Python,
+  started: StartedInterpreter,
   cache: string,
   progress: (doing: string) => void,
-): Promise<PythonServlet> {
+): Promise<LoadedProgram> {
+  const python = await pythonWith(started, cache);
   const packages = await packagesOf(dirname(entry), cache, progress);
   const program = await modulesOf(entry, packages, python, cache);
   const modules = program.modules.map(({ name, path, isPackage, source }) => ({
@@ -54,12 +47,3 @@ export async function loadPython(
   const text = modules.map(({ source = "" }) => source).join("\n");
   return { ...made, text, hasPackages: packages.length > 0, warnings: program.warnings };
 }
-
-/** Warnings for uses of time and chance at module scope, whose values would be the same in each call. */
-export const chanceWarnings = (
-  asked: readonly { what: string; path: string; line: number }[],
-): string[] =>
-  asked.map(
-    ({ what, path, line }) =>
-      `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
-  );

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import * as z from "zod";
 import { limits } from "../../server/kernel/core/limits.ts";
 import type { Lists, ToolDefinition } from "../../server/kernel/core/model.ts";
 import { define } from "../../server/features/otc/definitions.ts";
@@ -28,24 +27,15 @@ import { parseMounts } from "../../server/kernel/files/mounts.ts";
 import { archivesOf, type Archived } from "./servlet-files.ts";
 import { isInstalled } from "./own.ts";
 import { Refusal, refusedAt, Refusals } from "./refusal.ts";
-import { checkManifest, scan, type FoundServlet } from "./scan.ts";
-import { bundleScript, kitScript, type ServletScript } from "../../languages/typescript/script.ts";
-import { checkTypes, checkViewTypes } from "../../languages/typescript/types.ts";
-import { pythonWith } from "../../languages/python/engine.ts";
-import { chanceWarnings, loadPython } from "../../languages/python/servlet.ts";
-import { snapshot, type Snapshot } from "./wasm/snapshot.ts";
+import { scan, type FoundServlet, type Places } from "./scan.ts";
+import { loadInterpreted } from "./interpreted.ts";
+import type { Language, Load } from "./language.ts";
 import { build, isInterpreted } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
 import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
-import {
-  codeMayAsk,
-  pluginMayAsk,
-  pluginNeverWaits,
-  pythonNeverWaits,
-  scriptNeverWaits,
-} from "./waits.ts";
+import { pluginMayAsk, pluginNeverWaits } from "./waits.ts";
 
 /** One servlet of the bundle, and the facts for its row of the table. */
 export interface Member {
@@ -79,8 +69,7 @@ export interface Member {
   warnings: string[];
 }
 
-export interface Options {
-  folders: readonly string[];
+export interface Options extends Places {
   /** Where earlier results are kept. */
   cache: string;
   /** Reports a slow step and its servlet. */
@@ -98,7 +87,7 @@ export type Making = Omit<Options, "folders">;
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
   const refusals = new Refusals();
-  const found = await scan(options.folders, refusals);
+  const found = await scan(options, refusals);
   let early = refusals.messages;
   // The first slow step is reported after the faults that are known before it.
   const progress = (what: string) => {
@@ -115,34 +104,35 @@ export async function bundleAll(
   options: Making,
   refusals = new Refusals(),
 ): Promise<Member[]> {
-  const { cache, progress } = options;
+  const { cache, languages, progress } = options;
   await unpackPrepared(cache);
-  const scripts = await bundleScripts(all, refusals);
-  const checked = refusals.collect(async () => {
-    await checkTypes(typed(scripts), cache, progress);
-    return true;
-  });
+  const read = await readAll(all, refusals);
+  const entriesIn = (language: Language) =>
+    [...read.keys()]
+      .filter(({ source }) => source.language === language)
+      .map(({ source }) => source.files[0]!);
+  const views = Promise.withResolvers<readonly string[]>();
+  const checks = languages.map((language) =>
+    refusals.collect(async () => {
+      if (!("read" in language)) return;
+      await language.check?.(entriesIn(language), views.promise, cache, progress);
+    }),
+  );
   const made = new Map<FoundServlet, Ready>();
   const make = (found: FoundServlet) =>
     refusals.collect(async () => {
       refuseUnkept(found);
-      const ready = makeReady(found, scripts.get(found), options);
+      const ready = makeReady(found, read.get(found), options);
       made.set(found, await ready.catch(refusedAt(found.source.files[0]!)));
     });
-  // Servlets in TypeScript wait for their interpreter, whose preparation takes longest: others are made meanwhile.
-  await Promise.all([
-    inTurns([...scripts.keys()], make),
-    inTurns(
-      all.filter(({ source }) => source.kind !== "typescript"),
-      make,
-    ),
-  ]);
+  // Servlets wait for the preparation of their interpreter, which takes longest: others are made meanwhile.
+  const queues = Map.groupBy(
+    all.filter((found) => !isInterpreted(found.source) || read.has(found)),
+    ({ source }) => (isInterpreted(source) ? source.language : undefined),
+  );
+  await Promise.all([...queues.values()].map((queue) => inTurns(queue, make)));
   const ready = all.flatMap((found) => made.get(found) ?? []);
-  const scriptsOfViews = ready.flatMap(({ found }) => viewScripts(found));
-  const viewsChecked = refusals.collect(async () => {
-    // Faults of a servlet are also found from its views.
-    if (await checked) await checkViewTypes(scriptsOfViews, typed(scripts), cache, progress);
-  });
+  views.resolve(ready.flatMap(({ found }) => viewScripts(found)));
   const answers = await askServlets(
     ready.map(({ found, prepared, dialect, archives }) => ({
       name: found.name,
@@ -174,11 +164,11 @@ export async function bundleAll(
     const warnings = [
       ...member.warnings,
       ...hostWarnings(member.found.manifest),
-      ...(await buildWarnings(member.found)),
+      ...(await buildWarnings(member.found, languages)),
     ];
     members.push({ ...member, warnings });
   }
-  await viewsChecked;
+  await Promise.all(checks);
   refusals.throwAll();
   const catalog = catalogOf(members);
   refuseNameClashes(members, catalog);
@@ -196,29 +186,23 @@ export async function bundleAll(
 
 type Ready = Omit<Member, "parts" | "hash" | "startsOnce" | "startAsks" | "lists" | "definitions">;
 
-/** The scripts of the servlets in TypeScript. */
-async function bundleScripts(
+/** Reads the servlets in interpreted languages. */
+async function readAll(
   all: readonly FoundServlet[],
   refusals: Refusals,
-): Promise<Map<FoundServlet, ServletScript>> {
-  const wanted = all.filter(({ source }) => source.kind === "typescript");
-  const made = await inTurns(wanted, ({ source }) =>
-    refusals.collect(() => bundleScript(source.files[0]!)),
-  );
-  return new Map(
-    wanted.flatMap((found, at) => (made[at] === undefined ? [] : [[found, made[at]]])),
-  );
+): Promise<Map<FoundServlet, Load>> {
+  const read = await inTurns(all, async (found) => {
+    const { source } = found;
+    if (!isInterpreted(source)) return [];
+    const load = await refusals.collect(() => source.language.read(source.files[0]!));
+    return load === undefined ? [] : [[found, load] as const];
+  });
+  return new Map(read.flat());
 }
-
-/** The files of those servlets whose types are to be checked. */
-const typed = (scripts: ReadonlyMap<FoundServlet, ServletScript>) =>
-  [...scripts.keys()]
-    .map(({ source }) => source.files[0]!)
-    .filter((entry) => entry.endsWith(".ts"));
 
 async function makeReady(
   found: FoundServlet,
-  script: ServletScript | undefined,
+  load: Load | undefined,
   { cache, progress, optimise = true }: Making,
 ): Promise<Ready> {
   const preparation = preparationOf(found.manifest, { optimise });
@@ -233,8 +217,17 @@ async function makeReady(
       `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
     );
   }
-  if (script !== undefined) return await makeTypeScript(found, prepared, script, cache);
-  if (found.source.kind === "python") return await makePython(found, prepared, cache, tell);
+  if (isInterpreted(found.source) && load !== undefined) {
+    const made = { language: found.source.language, interpreter: prepared, load };
+    const { bytes, ...one } = await loadInterpreted(found, made, cache, tell);
+    return {
+      ...one,
+      dialect: "hyper-v2",
+      archives: await archivesOf(found, cache),
+      views: await viewDocuments(one.found, cache),
+      size: { before: bytes, gzip: gzipBytes(one.prepared.patch) },
+    };
+  }
   const { remedy, warnings } = lookedInto(plugin, found.manifest);
   const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
   if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
@@ -328,125 +321,6 @@ const packedSizes = new Map<string, number>();
 
 const gzipBytes = ({ path, bytes }: Cached) =>
   packedSizes.getOrInsertComputed(path, () => gzipSync(bytes, { level: 9 }).length);
-
-/** A servlet in TypeScript: the interpreter with its script loaded. */
-async function makeTypeScript(
-  found: FoundServlet,
-  interpreter: Prepared,
-  { text, explain, watched, warningsFor }: ServletScript,
-  cache: string,
-): Promise<Ready> {
-  const { patch: base } = await snapshot(interpreter, await kitScript(), cache);
-  const loaded = snapshot(interpreter, { name: "servlet.js", text }, cache, base);
-  const { patch, output } = await loaded.catch((error: unknown) => {
-    throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
-  });
-  const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
-  const asked =
-    mayAsk && (await snapshot(interpreter, { name: "servlet.js", text: watched }, cache, base));
-  return loadedServlet(found, { interpreter, base, patch, output }, cache, {
-    neverWaits: scriptNeverWaits(text, found.manifest),
-    mayAsk: codeMayAsk(text),
-    bytes: Buffer.byteLength(text),
-    warnings: asked ? warningsFor(asked.output) : [],
-  });
-}
-
-/** A servlet in Python: the interpreter with its modules loaded. */
-async function makePython(
-  found: FoundServlet,
-  interpreter: Prepared,
-  cache: string,
-  progress: (doing: string) => void,
-): Promise<Ready> {
-  const engine = await pythonWith(interpreter, cache);
-  const loaded = await loadPython(found.source.files[0]!, engine, cache, progress);
-  return loadedServlet(found, { ...engine, ...loaded }, cache, {
-    neverWaits: pythonNeverWaits(loaded, found.manifest),
-    mayAsk: codeMayAsk(loaded.text, loaded.hasPackages),
-    bytes: Buffer.byteLength(loaded.text),
-    warnings: [...loaded.warnings, ...chanceWarnings(loadedIn(loaded.output).asked)],
-  });
-}
-
-/** A servlet in TypeScript or Python, from the patch that loading it has made on top of the base. */
-async function loadedServlet(
-  found: FoundServlet,
-  {
-    interpreter,
-    base,
-    patch,
-    output,
-  }: Snapshot & { interpreter: Prepared; base: NonNullable<Prepared["base"]> },
-  cache: string,
-  {
-    neverWaits,
-    mayAsk,
-    bytes,
-    warnings,
-  }: Pick<Member, "neverWaits" | "mayAsk"> & { bytes: number; warnings: string[] },
-): Promise<Ready> {
-  const { exports, manifest } = loadedIn(output);
-  const shown = withManifest(found, manifest);
-  return {
-    found: shown,
-    dialect: "hyper-v2",
-    archives: await archivesOf(found, cache),
-    views: await viewDocuments(shown, cache),
-    prepared: {
-      ...interpreter,
-      exports,
-      hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
-      base,
-      patch,
-    },
-    neverWaits,
-    mayAsk,
-    size: { before: bytes, gzip: gzipBytes(patch) },
-    warnings,
-  };
-}
-
-const manifestPart = z.record(z.string(), z.looseObject({}));
-const loadedSchema = z.object({
-  exports: z.array(z.string()),
-  manifest: z.object({ views: manifestPart, tools: manifestPart }),
-  /** Uses of time and chance at module scope; of a servlet in Python only. */
-  asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
-});
-
-/** The kit's description of a loaded servlet. Throws a `Refusal` if it is not one, because the servlet changed the kit. */
-function loadedIn(output: unknown): z.infer<typeof loadedSchema> {
-  const read = loadedSchema.safeParse(output);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Refusal(
-    `its module scope changed the kit, which could not describe the servlet: ${issue!.path.join(".")} ${issue!.message}. Leave the kit's own modules as they are`,
-  );
-}
-
-/** The servlet with the views that its script defines. Throws a `Refusal`. */
-function withManifest(
-  found: FoundServlet,
-  { views, tools }: z.infer<typeof loadedSchema>["manifest"],
-): FoundServlet {
-  const { manifest, place } = found;
-  const twice = Object.keys(views).find((name) => Object.hasOwn(manifest.views ?? {}, name));
-  if (twice !== undefined)
-    throw new Refusal(`${place}: servlet.json has a view ${twice} as well: leave it out there`);
-  if (Object.keys(views).length + Object.keys(tools).length === 0) return found;
-  const merged = {
-    ...manifest,
-    views: { ...manifest.views, ...views },
-    tools: Object.fromEntries(
-      Object.keys({ ...tools, ...manifest.tools }).map((name) => [
-        name,
-        { ...tools[name], ...manifest.tools?.[name] },
-      ]),
-    ),
-  };
-  return { ...found, manifest: checkManifest("defineServlet", merged) };
-}
 
 /** Adds the patch of the warmed-up instance, in which its calls begin. */
 async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {

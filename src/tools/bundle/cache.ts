@@ -32,6 +32,14 @@ export async function writeIfNew(path: string, content: string | Uint8Array): Pr
   if (old === undefined || Buffer.compare(old, bytes) !== 0) await writeWhole(path, bytes);
 }
 
+/** All that a build's output depends on but the contents of files. */
+export const buildRecipe = (
+  language: string,
+  compiler: string,
+  flags: readonly string[],
+  files: readonly string[],
+): string => JSON.stringify({ language, compiler, flags, files });
+
 /** The output of a build, and every file that it read. */
 export interface Built {
   output: Uint8Array<ArrayBuffer>;

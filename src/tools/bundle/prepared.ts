@@ -6,15 +6,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../server/kernel/core/limits.ts";
+import type { InterpretedLanguage } from "./language.ts";
 import { OWN_FOLDER } from "./own.ts";
 import { unpack } from "./packs.ts";
 import type { FoundServlet } from "./scan.ts";
 import { build } from "./source.ts";
-import { interpreterPlugin } from "../../languages/typescript/engine.ts";
-import { kitScript } from "../../languages/typescript/script.ts";
 import { prepare } from "./wasm/prepare.ts";
 import { preparationOf } from "./preparation.ts";
-import { snapshot } from "./wasm/snapshot.ts";
 
 export const PREPARED = join(OWN_FOLDER, "prepared.bin");
 
@@ -24,16 +22,17 @@ export async function unpackPrepared(cache: string): Promise<void> {
   await unpack(PREPARED, cache);
 }
 
-/** Prepares the interpreter and its kit, and these compiled servlets as `dev` serves them. */
+/** Prepares the interpreter of a language and its kit, and these compiled servlets as `dev` serves them. */
 export async function makePrepared(
+  language: InterpretedLanguage,
   servlets: readonly FoundServlet[],
   cache: string,
   progress: (doing: string) => void,
 ): Promise<void> {
-  const plugin = await interpreterPlugin(cache, progress);
+  const plugin = await language.build([], cache, progress);
   const { memoryBytes } = limits;
   const interpreter = await prepare(plugin, { memoryBytes }, cache, progress);
-  await snapshot(interpreter, await kitScript(), cache);
+  await language.base(interpreter, cache);
   for (const found of servlets) {
     const compiled = await build(found.source, cache, progress);
     await prepare(compiled, preparationOf(found.manifest, { optimise: false }), cache, progress);

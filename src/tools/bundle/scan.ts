@@ -10,6 +10,7 @@ import { nearest } from "../../server/kernel/core/nearest.ts";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
 import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
+import type { Language } from "./language.ts";
 import { refuseMisnamed, sourceIn, type Source } from "./source.ts";
 import { textIfThere } from "./text-file.ts";
 import { buildCommandOf, commandIn } from "./toolchains.ts";
@@ -25,6 +26,12 @@ export interface FoundServlet {
   place: string;
 }
 
+/** Where servlets are, and what they may be written in. */
+export interface Places {
+  folders: readonly string[];
+  languages: readonly Language[];
+}
+
 /**
  * Finds the servlets in these folders: `<name>/` with a wasm or a source in it, `<name>.wasm` or
  * `<name>.wat`. A folder that is a servlet itself is one. In order of their names.
@@ -32,7 +39,7 @@ export interface FoundServlet {
  * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
  */
 export async function scan(
-  folders: readonly string[],
+  { folders, languages }: Places,
   refusals: Refusals,
 ): Promise<FoundServlet[]> {
   const found = new Map<string, FoundServlet>();
@@ -51,26 +58,28 @@ export async function scan(
     found.set(one.name, one);
   };
   for (const folder of folders) {
-    const inFolder = (await refusals.collect(() => scanFolder(folder, refusals))) ?? [];
+    const inFolder = (await refusals.collect(() => scanFolder(folder, languages, refusals))) ?? [];
     for (const one of inFolder) await refusals.collect(() => add(one));
   }
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServlet[]> {
+async function scanFolder(
+  folder: string,
+  languages: readonly Language[],
+  refusals: Refusals,
+): Promise<FoundServlet[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) {
     throw new Refusal(`${folder}: there is no such folder. Make it, or name others in SERVLETS`);
   }
   // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
-  if (
-    entries.some(({ name }) =>
-      ["servlet.json", "servlet.c", "servlet.ts", "servlet.js", "servlet.py", "assembly"].includes(
-        name,
-      ),
-    )
-  ) {
-    const itself = await servletIn(folder);
+  const marks = new Set([
+    "servlet.json",
+    ...languages.flatMap((language) => ("files" in language ? language.files : [])),
+  ]);
+  if (entries.some(({ name }) => marks.has(name))) {
+    const itself = await servletIn(folder, languages);
     if (itself !== undefined) return [itself];
   }
   const found: FoundServlet[] = [];
@@ -82,7 +91,7 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServ
       // Any other file has gone since the folder was read, as those of editors do.
       if (entry.isSymbolicLink()) await refusals.collect(() => refuseLink(path));
     } else if (state.isDirectory()) {
-      const one = await refusals.collect(() => servletIn(path));
+      const one = await refusals.collect(() => servletIn(path, languages));
       if (one !== undefined) found.push(one);
     } else if ([".wasm", ".wat"].includes(extname(entry.name))) {
       const name = basename(entry.name, extname(entry.name));
@@ -94,6 +103,7 @@ async function scanFolder(folder: string, refusals: Refusals): Promise<FoundServ
     await refuseMisnamed(
       folder,
       entries.map(({ name }) => name),
+      languages,
     );
   }
   return found;
@@ -103,12 +113,16 @@ function refuseLink(path: string): never {
   throw new Refusal(`${path}: it is a link to nothing: correct it, or remove it`);
 }
 
-async function servletIn(folder: string): Promise<FoundServlet | undefined> {
+async function servletIn(
+  folder: string,
+  languages: readonly Language[],
+): Promise<FoundServlet | undefined> {
   const path = join(folder, "servlet.json");
   await readablePath(folder, path, { asData: true });
   const text = await textIfThere(path);
-  const beside = await sourceIn(folder);
-  const unbuilt = beside === undefined ? buildCommandOf(await readdir(folder)) : undefined;
+  const beside = await sourceIn(folder, languages);
+  const unbuilt =
+    beside === undefined ? buildCommandOf(await readdir(folder), languages) : undefined;
   if (beside === undefined && text === undefined && unbuilt === undefined) return undefined;
   const manifest = text === undefined ? {} : await readManifest(path, text);
   const { source: origin } = manifest;

@@ -14,7 +14,7 @@ import { DOCS } from "../bundle/own.ts";
 import { Refusal, Refusals } from "../bundle/refusal.ts";
 import { scan } from "../bundle/scan.ts";
 import { inTurns } from "../bundle/work.ts";
-import { CACHE, progress, servletFolders } from "./folders.ts";
+import { CACHE, currentWorkspace, progress } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
 /** Records when each key was uploaded and from which file, because builds share code. */
@@ -106,7 +106,7 @@ async function keepBuilds(asked: DeployOptions, run: RunWrangler): Promise<void>
     console.error(`note: calls that wait will fail where their servlet has changed: ${bucket}`);
     return;
   }
-  const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
+  const members = await makeBundle(currentWorkspace());
   const note = await readNote();
   const isFresh = ({ at }: { at: number }) => Date.now() - at < FRESH_MS;
   const all = [...(await filesOf(members))].map(([key, file]) => ({
@@ -201,7 +201,7 @@ async function warn(asked: DeployOptions, run: RunWrangler): Promise<void> {
   }
   const names = new Set([...Object.keys(vars), ...secrets]);
   // Mistakes in the folders are reported when the bundle is made.
-  const missing = describeMissing(await scan(servletFolders(), new Refusals()), (name) =>
+  const missing = describeMissing(await scan(currentWorkspace(), new Refusals()), (name) =>
     names.has(name),
   );
   const unless = asked.isDryRun ? ", unless its secrets have one" : "";

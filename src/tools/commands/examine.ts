@@ -12,10 +12,11 @@ import { nobody } from "../../server/kernel/wasm/pool.ts";
 import { liveWorld } from "../../server/kernel/wasm/world.ts";
 import { outline, type Import, type Outline } from "../bundle/wasm/binary.ts";
 import { bundleAll, catalogOf, type Making, type Member } from "../bundle/bundle.ts";
+import type { Language } from "../bundle/language.ts";
 import { isOffered } from "../bundle/wasm/check.ts";
 import { prepare, type Prepared } from "../bundle/wasm/prepare.ts";
 import { Refusal, Refusals } from "../bundle/refusal.ts";
-import { scan, type FoundServlet } from "../bundle/scan.ts";
+import { scan, type FoundServlet, type Places } from "../bundle/scan.ts";
 import { build, isInterpreted } from "../bundle/source.ts";
 import { costOf, type Cost } from "./cost.ts";
 import { preparedBytes } from "./table.ts";
@@ -49,17 +50,21 @@ export interface Examined {
  *
  * Throws a `Refusal` where there is none.
  */
-export async function locate(what: string, folders: readonly string[]): Promise<FoundServlet> {
+export async function locate(what: string, { folders, languages }: Places): Promise<FoundServlet> {
   const extension = extname(what);
   if (extension === ".wasm" || extension === ".wat") {
     if (!existsSync(what)) throw new Refusal(`${what}: there is no such file: look at its path`);
-    return (await inItsFolder(what)) ?? bare(what, extension === ".wasm" ? "wasm" : "wat");
+    return (
+      (await inItsFolder(what, languages)) ?? bare(what, extension === ".wasm" ? "wasm" : "wat")
+    );
   }
   const refusals = new Refusals();
-  const all = await scan(folders, refusals);
+  const all = await scan({ folders, languages }, refusals);
   const named = all.find(({ name }) => name === what);
   if (named !== undefined) return named;
-  const [there, ...others] = existsSync(what) ? await scan([what], new Refusals()) : [];
+  const [there, ...others] = existsSync(what)
+    ? await scan({ folders: [what], languages }, new Refusals())
+    : [];
   if (there !== undefined && others.length === 0) return there;
   refusals.throwAll();
   const names = all.map(({ name }) => name).join(", ") || "none";
@@ -69,11 +74,14 @@ export async function locate(what: string, folders: readonly string[]): Promise<
 }
 
 /** The servlet whose folder this file is in, together with a manifest. */
-async function inItsFolder(file: string): Promise<FoundServlet | undefined> {
+async function inItsFolder(
+  file: string,
+  languages: readonly Language[],
+): Promise<FoundServlet | undefined> {
   const folder = dirname(file);
   if (!existsSync(join(folder, "servlet.json"))) return undefined;
   const refusals = new Refusals();
-  const found = await scan([folder], refusals);
+  const found = await scan({ folders: [folder], languages }, refusals);
   refusals.throwAll();
   return found.find(({ source }) => resolve(source.files[0]!) === resolve(file));
 }

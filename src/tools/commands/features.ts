@@ -7,7 +7,7 @@ import { FEATURES, featureExport, featuresFor } from "../bundle/features.ts";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { readProfiles } from "../bundle/profiles.ts";
 import { FOR_WORKERD } from "./entry.ts";
-import { CACHE, progress, servletFolders } from "./folders.ts";
+import { currentWorkspace } from "./folders.ts";
 import { aligned } from "./table.ts";
 import { boundHere, demandProject } from "./wrangler-config.ts";
 
@@ -16,7 +16,7 @@ import { boundHere, demandProject } from "./wrangler-config.ts";
  * another one needs it.
  */
 export async function featureLines(): Promise<string[]> {
-  const members = await makeBundle({ folders: servletFolders(), cache: CACHE, progress });
+  const members = await makeBundle(currentWorkspace());
   const { profiles = {} } = (await readProfiles(".")) ?? {};
   demandProject();
   const bound = boundHere()!;

@@ -1,5 +1,7 @@
-/** The folders that commands work with, and where they report slow steps. */
+/** The folders and languages that commands work with, and where they report slow steps. */
 import { delimiter } from "node:path";
+import { LANGUAGES } from "../../languages/index.ts";
+import type { Language } from "../bundle/language.ts";
 
 /** The folders of servlets: those that SERVLETS names (a path list), or `plugins`. */
 export function servletFolders(): [string, ...string[]] {
@@ -12,6 +14,7 @@ export function servletFolders(): [string, ...string[]] {
 /** Everything that a command on servlets works with. */
 export interface Workspace {
   folders: readonly [string, ...string[]];
+  languages: readonly Language[];
   cache: string;
   progress(what: string): void;
 }
@@ -21,3 +24,11 @@ export const CACHE = ".bundle";
 
 /** Reports a slow step. */
 export const progress = (what: string): void => console.error(`  ${what} …`);
+
+/** The workspace of the project in this folder. */
+export const currentWorkspace = (): Workspace => ({
+  folders: servletFolders(),
+  languages: LANGUAGES,
+  cache: CACHE,
+  progress,
+});

@@ -10,7 +10,7 @@ import { demandShort } from "../bundle/hyper-mcp/parse.ts";
 import { planPlugin, unmappedOf, type Plan } from "../bundle/hyper-mcp/plan.ts";
 import { SecretNames } from "../bundle/hyper-mcp/secret-names.ts";
 import { Refusal, refusedAt, Refusals } from "../bundle/refusal.ts";
-import { scan } from "../bundle/scan.ts";
+import { scan, type Places } from "../bundle/scan.ts";
 import { refuseName, refuseTaken } from "../bundle/servlet-name.ts";
 import {
   addSource,
@@ -48,7 +48,7 @@ export async function importConfig(args: readonly string[], options: Workspace):
   demandShort(file, (await stat(file).catch(unreadable)).size / 4);
   const text = await readFile(file, "utf8").catch(unreadable);
   const config = readConfig(file, text, process.env);
-  const plans = await plansOf(file, config, { folders, ...flags });
+  const plans = await plansOf(file, config, { ...options, ...flags });
   const isDryRun = flags["dry-run"];
   if (!isDryRun) await makeAll(plans, trustFor(file, config, flags), options);
   return importReport(plans, { folder: folders[0], unmapped: unmappedOf(config), isDryRun });
@@ -91,10 +91,10 @@ const isState = (text: string): text is NonNullable<Manifest["state"]> =>
 async function plansOf(
   file: string,
   { plugins }: HyperConfig,
-  { folders, state, literals }: Pick<Workspace, "folders"> & Pick<Flags, "state" | "literals">,
+  { folders, languages, state, literals }: Places & Pick<Flags, "state" | "literals">,
 ): Promise<Plan[]> {
   // Servlets that are there already and have a mistake are no matter of an import.
-  const present = await scan(folders, new Refusals());
+  const present = await scan({ folders, languages }, new Refusals());
   const names = new SecretNames(present.map(({ manifest }) => manifest));
   /** Names that are taken, as those see them who do not tell case and punctuation apart. */
   const taken = new Map(present.map(({ name, place }) => [alike(name), place]));

@@ -101,7 +101,7 @@ export async function install(
   { server, yes }: { server: string; yes: boolean },
   options: InstallOptions,
 ): Promise<string> {
-  const found = await locate(what, options.folders);
+  const found = await locate(what, options);
   const current = currentOf(await installedOf(found.name, server));
   const [member] = await bundleAll([found], options);
   const files = buildOf(member!);
@@ -136,7 +136,7 @@ async function publish(
   const members =
     what === undefined
       ? await makeBundle(options)
-      : await bundleAll([await locate(what, options.folders)], options);
+      : await bundleAll([await locate(what, options)], options);
   warn(members);
   const refusals = new Refusals();
   for (const files of members.map(buildOf)) {
@@ -157,7 +157,7 @@ async function replay(
   { against, server }: { against: string; server: string },
   options: InstallOptions,
 ): Promise<string> {
-  const found = { ...(await locate(against, options.folders)), name };
+  const found = { ...(await locate(against, options)), name };
   const [member] = await bundleAll([found], options);
   const path = `replay/${encodeURIComponent(name)}`;
   const to = { method: "POST", server, path, schema: replayedSchema };

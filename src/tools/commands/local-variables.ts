@@ -5,7 +5,7 @@ import { parse } from "smol-toml";
 import * as z from "zod";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { Refusals } from "../bundle/refusal.ts";
-import { servletFolders } from "./folders.ts";
+import { currentWorkspace } from "./folders.ts";
 
 interface ConfigSelection {
   config?: string;
@@ -51,7 +51,7 @@ const varsSchema = z.object({ vars: z.record(z.string(), z.unknown()).default({}
 /** The servlets of the project whose manifests can be read. */
 export async function scannedServlets() {
   const { scan } = await import("../bundle/scan.ts");
-  return scan(servletFolders(), new Refusals());
+  return scan(currentWorkspace(), new Refusals());
 }
 
 /** Messages about variables that neither a servlet nor the server uses: about all of them, or only those that look misspelt. */

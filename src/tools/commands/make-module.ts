@@ -11,7 +11,7 @@ import { bundleSource, moduleChanges, newBuilds } from "../bundle/bundle-module.
 import { readIfThere, writeIfNew } from "../bundle/cache.ts";
 import { ASSETS, IN_ONE_FILE, MODULE, writeEntry, writeInOneFile } from "./entry.ts";
 import { placeOfRuns } from "./place-of-runs.ts";
-import { CACHE, progress, servletFolders } from "./folders.ts";
+import { CACHE, currentWorkspace, servletFolders } from "./folders.ts";
 import { consoleScripts } from "../bundle/console-scripts.ts";
 import { FEATURES, featuresFor, type Project } from "../bundle/features.ts";
 import { isInstalled } from "../bundle/own.ts";
@@ -70,7 +70,7 @@ export async function makeModule(
   const began = performance.now();
   try {
     const [members, runner, { archive: skills, warnings: ofSkills }, profiled] = await Promise.all([
-      makeBundle({ folders, cache: CACHE, progress, optimise: !isDev }),
+      makeBundle({ ...currentWorkspace(), folders, optimise: !isDev }),
       ownScripts(),
       skillsIn(".", CACHE),
       readProfiles("."),

@@ -1,56 +1,18 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
-import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { LANGUAGES } from "../../languages/index.ts";
 import type { Choice } from "../../languages/openapi/operations.ts";
-import { VERSION } from "../../server/kernel/core/version.ts";
 import { DOCS, isInstalled, OWN_FOLDER } from "../bundle/own.ts";
-import { PACKAGE, pathOfPython } from "../../languages/python/engine.ts";
+import type { Language, TemplateFiles } from "../bundle/language.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { refuseName, refuseTaken } from "../bundle/servlet-name.ts";
-import { commandIn, TOOLCHAINS, type Toolchain } from "../bundle/toolchains.ts";
+import { commandIn } from "../bundle/toolchains.ts";
 
 const SCHEMA = join(import.meta.dirname, "../bundle/servlet.schema.json");
 
-/** A language that servlets can be made in. */
-interface Template {
-  /** Folders to copy, and where to in the servlet's folder. Files of a later folder replace those of an earlier one. */
-  folders: readonly [from: string, to: string][];
-  /** The file with the tool. */
-  main: string;
-  /** The file with its view. */
-  view?: string;
-  /** How it is built; absent where the bundle step does it. */
-  toolchain?: Toolchain;
-}
-
-const greeting = (name: string): [string, string][] => [
-  ["templates/any", "."],
-  [`templates/${name}`, "."],
-];
-
-const TEMPLATES: Readonly<Record<string, Template>> = {
-  ts: { folders: [["templates/ts", "."]], main: "servlet.ts" },
-  python: { folders: [["templates/python", "."]], main: "servlet.py" },
-  rust: { folders: greeting("rust"), main: "src/lib.rs", toolchain: TOOLCHAINS.rust },
-  go: { folders: greeting("go"), main: "main.go", toolchain: TOOLCHAINS.go },
-  c: { folders: greeting("c"), main: "servlet.c" },
-  zig: { folders: greeting("zig"), main: "servlet.zig", toolchain: TOOLCHAINS.zig },
-  as: {
-    folders: [...greeting("as"), ["plugins/lib/assembly", "assembly/lib"]],
-    main: "assembly/index.ts",
-  },
-};
-
-/** A servlet in TypeScript with a view. */
-const WITH_VIEW: Template = {
-  folders: [["templates/view", "."]],
-  main: "servlet.ts",
-  view: "words.tsx",
-};
-
 /** The languages that `--lang` accepts, for messages. */
-export const LANGUAGES = Object.keys(TEMPLATES).join("|");
+export const LANGUAGE_WORDS = LANGUAGES.map(({ template }) => template.word).join("|");
 
 /** The prefix of tool names in templates. The servlet's name replaces it, so that tools of different servlets differ. */
 const PREFIX = "my_servlet";
@@ -71,21 +33,20 @@ interface NewOptions extends Choice {
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
-  { lang: language = "ts", view = false, openapi, ...choice }: NewOptions = {},
+  { lang = "ts", view = false, openapi, ...choice }: NewOptions = {},
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
-  if (view && language !== "ts") {
+  if (view && lang !== "ts") {
     throw new Refusal(
       `--view makes a servlet in TypeScript. In other languages, write an HTML document beside the servlet and name it in servlet.json: ${DOCS}/views.md`,
     );
   }
-  const known = Object.hasOwn(TEMPLATES, language) ? TEMPLATES[language] : undefined;
-  const template = view ? WITH_VIEW : known;
-  if (template === undefined) {
-    throw new Refusal(`There is no template for the language "${language}": take ${LANGUAGES}`);
+  const language = LANGUAGES.find(({ template }) => template.word === lang);
+  if (language === undefined) {
+    throw new Refusal(`There is no template for the language "${lang}": take ${LANGUAGE_WORDS}`);
   }
-  if (openapi !== undefined && (view || language !== "ts")) {
+  if (openapi !== undefined && (view || lang !== "ts")) {
     throw new Refusal(
       "--openapi makes a servlet in TypeScript, without a view: leave out --lang and --view",
     );
@@ -97,14 +58,16 @@ export async function newServlet(
   }
   refuseTaken(name, folders);
   if (openapi === undefined) {
+    const { setUp, withView, ...plain } = language.template;
+    const template = (view ? withView : undefined) ?? plain;
     await writeWhole(folder, await filesOf(template, name));
-    return instructions(folder, template, language === "python" ? await preparePython() : []);
+    return instructions(folder, language, template, await setUp?.());
   }
   // Formatter and validator take a moment to load.
   const { servletOf } = await import("../../languages/openapi/servlet.ts");
   const { files, notes } = await servletOf(name, openapi, choice);
   await writeWhole(folder, files);
-  return [await instructions(folder, { ...template, main: "servlet.ts" }), "", ...notes].join("\n");
+  return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
 /** Writes the files of a servlet's folder, which appears whole or not at all. */
@@ -124,7 +87,7 @@ async function writeWhole(folder: string, files: ReadonlyMap<string, string>): P
 }
 
 /** The files of the new servlet, by their paths in its folder. */
-async function filesOf({ folders }: Template, name: string) {
+async function filesOf({ folders }: TemplateFiles, name: string) {
   const files = new Map<string, string>();
   // Names have no underscores, so two names cannot become the same prefix.
   const prefix = name.replaceAll("-", "_");
@@ -147,24 +110,13 @@ function withSchema(manifest: string, folder: string): string {
   return manifest.replace(/"\$schema": "[^"]*"/, () => `"$schema": ${JSON.stringify(schema)}`);
 }
 
-/**
- * Writes a `pyrightconfig.json` with the path of the kit, so that editors find it, unless one or a `pyproject.toml` exists.
- * Returns the commands that the user has to run before the bundle step.
- */
-async function preparePython(): Promise<string[]> {
-  if (isInstalled && !existsSync("pyproject.toml") && !existsSync("pyrightconfig.json")) {
-    const config = { extraPaths: [`node_modules/${PACKAGE}`], pythonVersion: "3.14" };
-    await writeFile("pyrightconfig.json", `${JSON.stringify(config, null, 2)}\n`);
-  }
-  if (pathOfPython() !== undefined) return [];
-  return [`npm install -D ${PACKAGE}@${VERSION}    (in the registry since that release)`];
-}
-
 async function instructions(
   folder: string,
-  { main, view, toolchain }: Template,
+  language: Language,
+  { main, view }: Pick<TemplateFiles, "main" | "view">,
   first: readonly string[] = [],
 ): Promise<string> {
+  const toolchain = "toolchain" in language ? language.toolchain : undefined;
   const [build] = toolchain?.builds ?? [];
   const needs = (toolchain?.needs ?? []).map(async ({ name, get, isThere }) =>
     (await isThere()) ? `  ${name}: it is there` : `  ${name}: not found here; ${get}`,

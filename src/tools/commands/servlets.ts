@@ -4,8 +4,8 @@ import { nearest } from "../../server/kernel/core/nearest.ts";
 import { printableText } from "../../server/kernel/core/text.ts";
 import { catalogOf, makeBundle } from "../bundle/bundle.ts";
 import { examine, locate } from "./examine.ts";
-import { CACHE, progress, servletFolders, type Workspace } from "./folders.ts";
-import { LANGUAGES, newServlet } from "./new.ts";
+import { currentWorkspace } from "./folders.ts";
+import { LANGUAGE_WORDS, newServlet } from "./new.ts";
 import { DOCS, isInstalled } from "../bundle/own.ts";
 import { argumentsIn, asksForHelp } from "../bundle/arguments.ts";
 import { localVariables } from "./local-variables.ts";
@@ -17,7 +17,7 @@ import { sources, SOURCES_USAGE } from "./sources.ts";
 import { state, STATE_USAGE } from "./state.ts";
 
 const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that works, and a test of it
-    --lang ${LANGUAGES}
+    --lang ${LANGUAGE_WORDS}
                                       its language; TypeScript by default
     --view                            with a page that clients show for its results
     --openapi FILE|URL                with a tool for each operation of an API's description:
@@ -49,8 +49,8 @@ const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, nam
 export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
   // The other commands have a usage of their own.
   if (["inspect", "list"].includes(command) && asksForHelp(args)) return console.log(USAGE);
-  const folders = servletFolders();
-  const workspace: Workspace = { folders, cache: CACHE, progress };
+  const workspace = currentWorkspace();
+  const { folders } = workspace;
   switch (command) {
     case "new":
       console.log(printableText(await make(args, folders)));
@@ -65,7 +65,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
       const isForModel = args.includes("--as-model");
       const named = args.filter((one) => one !== "--as-model");
       const what = only(named, "a servlet's name or the path of a .wasm file", INSPECT_USAGE);
-      const found = await locate(what, folders);
+      const found = await locate(what, workspace);
       const examined = await examine(found, workspace);
       const has = await localVariables();
       const missing = describeMissing([found], (name) => has.has(name));
@@ -111,7 +111,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
 }
 
 /** Throws a `Refusal`. */
-function make(args: string[], folders: [string, ...string[]]): Promise<string> {
+function make(args: string[], folders: readonly [string, ...string[]]): Promise<string> {
   const options = {
     lang: { type: "string" },
     view: { type: "boolean" },

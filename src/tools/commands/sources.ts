@@ -69,7 +69,7 @@ async function add(
   const { folder } = await addSource(source, { ...trust, ...options, name });
   let examined: Examined;
   try {
-    examined = await examine(await locate(name, folders), options);
+    examined = await examine(await locate(name, options), options);
     if (examined.refusal !== undefined) throw new Refusal(`${examined.refusal}\nIt was not added.`);
   } catch (error) {
     await removeSource(name, folders);
@@ -85,9 +85,7 @@ async function update(
   options: Workspace,
 ): Promise<void> {
   const refusals = new Refusals();
-  const all = (await scan(options.folders, refusals)).filter(
-    ({ source }) => source.kind === "pinned",
-  );
+  const all = (await scan(options, refusals)).filter(({ source }) => source.kind === "pinned");
   const chosen = all.filter((one) => name === undefined || one.name === name);
   if (chosen.length === 0) {
     refusals.throwAll();

@@ -15,7 +15,7 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
-/** Bytes of what is bundled for this servlet alone: those in TypeScript, and those in Python, share an interpreter. */
+/** Bytes of what is bundled for this servlet alone: those in one interpreted language share its interpreter. */
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (isInterpreted(source) ? 0 : wasm.length);
 

@@ -3,6 +3,7 @@
  * vitest: the servlet is built on the way.
  */
 import { stateRunner } from "../../server/kernel/servlets/runners.ts";
+import { LANGUAGES } from "../../languages/index.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { servedFrom } from "../bundle/served.ts";
 import { Fault } from "../../server/kernel/core/errors.ts";
@@ -93,6 +94,7 @@ export interface ServletUnderTest {
 export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   const members = await makeBundle({
     folders: [folder],
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,

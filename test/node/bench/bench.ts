@@ -29,6 +29,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { build as buildSource, sourceIn } from "../../../src/tools/bundle/source.ts";
 import { benchAgainst, buildCheckout } from "./against.ts";
 import { benchCallInner } from "./call-inner.ts";
@@ -108,7 +109,7 @@ const buildPeer = (name: string) =>
 
 /** The plugin for the megabyte as its compiler made it. */
 async function echoPlugin(): Promise<Uint8Array> {
-  const source = await sourceIn("test/guests/echo");
+  const source = await sourceIn("test/guests/echo", LANGUAGES);
   if (source === undefined) throw new Error("test/guests/echo is gone");
   return buildSource(source, ".bundle", () => {});
 }

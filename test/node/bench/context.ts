@@ -5,6 +5,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { OBJECTS } from "../objects.ts";
 import { cpuMs, serve, stop, type Served } from "../workerd.ts";
@@ -35,7 +36,7 @@ export async function benchContext(): Promise<void> {
 }
 
 const bundled = (folders: string[]) =>
-  makeBundle({ folders, cache: ".bundle", progress: () => {} });
+  makeBundle({ folders, languages: LANGUAGES, cache: ".bundle", progress: () => {} });
 const row = (first: string, cells: readonly (string | number)[]) =>
   console.log(first.padEnd(26) + cells.map((cell) => String(cell).padStart(10)).join(""));
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;

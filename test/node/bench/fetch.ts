@@ -3,6 +3,7 @@
  * one, beside those of a plain Worker: the difference to a call that fetches nothing.
  */
 import { join } from "node:path";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { buildWorker, serve } from "../workerd.ts";
 import { modern } from "./kinds.ts";
@@ -31,7 +32,12 @@ export async function benchFetch(length: {
   const { api } = await startBackend(false);
   const variables = { SMALL_URL: `${api}/health` };
   const servlet = join(import.meta.dirname, "servlets/fetching");
-  const members = await makeBundle({ folders: [servlet], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: [servlet],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   const folders = [
     await buildBundle(members, join(SCRATCH, "own")),
     await buildWorker(join(import.meta.dirname, "fetch-peer.ts"), join(SCRATCH, "peer")),

@@ -4,6 +4,7 @@
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { cpuMs, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { modern } from "./kinds.ts";
@@ -36,7 +37,7 @@ export default defineServlet({ tools: { ${tool} } });
   const began = performance.now();
   const cache = join(scratch, "cache");
   const folders = [join(scratch, "plugins"), ...others];
-  const members = await makeBundle({ folders, cache, progress: () => {} });
+  const members = await makeBundle({ folders, languages: LANGUAGES, cache, progress: () => {} });
   const seconds = (performance.now() - began) / 1000;
   const patches = members.flatMap(({ prepared }) => prepared.patch?.bytes.length ?? []);
   const folder = await buildBundle(members, scratch);

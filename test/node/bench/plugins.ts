@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle, type Member } from "../../../src/tools/bundle/bundle.ts";
 import { bundleSource } from "../../../src/tools/bundle/bundle-module.ts";
 import { Refusal } from "../../../src/tools/bundle/refusal.ts";
@@ -189,7 +190,12 @@ async function bundled(name: string, scratch: string): Promise<Member | string> 
   await symlink(join(given, "plugin.wasm"), join(folder, "plugin.wasm"));
   await writeFile(join(folder, "servlet.json"), JSON.stringify({ prefix: name, ...manifest }));
   try {
-    const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+    const [member] = await makeBundle({
+      folders: [folder],
+      languages: LANGUAGES,
+      cache: ".bundle",
+      progress: () => {},
+    });
     return member!;
   } catch (error) {
     if (error instanceof Refusal) return error.message;

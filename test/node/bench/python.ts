@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { cpuMs, freePort, residentMB, serve, stop, type Served } from "../workerd.ts";
 import { modern } from "./kinds.ts";
@@ -35,7 +36,12 @@ async function built(name: string, folders: readonly string[]) {
   const scratch = join(SCRATCH, name);
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true });
-  const members = await makeBundle({ folders, cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders,
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   const folder = await buildBundle(members, scratch);
   const files = await Promise.all(
     (await readdir(folder)).map((file) => readFile(join(folder, file))),

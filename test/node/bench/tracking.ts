@@ -5,6 +5,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
 import { bundleScript, kitScript } from "../../../src/languages/typescript/script.ts";
 import { prepare, type Prepared } from "../../../src/tools/bundle/wasm/prepare.ts";
@@ -89,7 +90,7 @@ async function calling(
   row: Row,
   markedPages: number,
 ): Promise<() => Promise<void>> {
-  const source = await sourceIn(folder);
+  const source = await sourceIn(folder, LANGUAGES);
   if (source === undefined) throw new Error(`${folder} has no servlet`);
   const plugin = await build(source, CACHE, () => {});
   const prepared = await prepare(

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 
 /** A new folder for each test, and the bundle step for files in it. */
@@ -12,7 +13,13 @@ export function bundling() {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
   const makeOf = (...folders: string[]) =>
-    makeBundle({ folders, cache: ".bundle", progress: () => {}, optimise: false });
+    makeBundle({
+      folders,
+      languages: LANGUAGES,
+      cache: ".bundle",
+      progress: () => {},
+      optimise: false,
+    });
   return {
     /** The path of something in the folder. */
     at: (name: string) => join(folder, name),

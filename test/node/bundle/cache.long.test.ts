@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { cachedBuild } from "../../../src/tools/bundle/cache.ts";
 import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
 
@@ -49,7 +50,7 @@ __attribute__((export_name("f"))) int f(void) { return more(); }
 `;
   await writeFile(at("c/servlet.c"), source);
   const result = async () => {
-    const wasm = await build((await sourceIn(at("c")))!, at("cache"), () => {});
+    const wasm = await build((await sourceIn(at("c"), LANGUAGES))!, at("cache"), () => {});
     const { instance } = await WebAssembly.instantiate(wasm);
     return (instance.exports["f"] as () => number)();
   };

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compiledServlets } from "../../../package/prepared.ts";
+import { typescript } from "../../../src/languages/typescript/language.ts";
 import { makePrepared, unpackPrepared } from "../../../src/tools/bundle/prepared.ts";
 
 /** The file `prepared.bin`, with which each checkout begins. */
@@ -17,7 +18,7 @@ afterAll(() => rm(cache, { recursive: true }));
 test("holds all that its sources make; where it is stale: npm run prepared", async () => {
   const names = await readdir(cache);
   const anew: string[] = [];
-  await makePrepared(await compiledServlets(), cache, (doing) => anew.push(doing));
+  await makePrepared(typescript, await compiledServlets(), cache, (doing) => anew.push(doing));
   expect(anew).toEqual([]);
   expect(await readdir(cache)).toEqual(names);
 });

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { filesOf } from "../../../src/tools/bundle/servlet-files.ts";
 
@@ -48,6 +49,7 @@ async function bundled(files: Record<string, string>, links: Record<string, stri
   }
   return makeBundle({
     folders: [join(folder, "plugins")],
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,

@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { catalogOf, makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { bundling } from "./bundling.ts";
 import { lists, plugin, servlet } from "./modules.ts";
@@ -585,7 +586,13 @@ test("a bad manifest is told before the first slow step, and once more at the en
   await writeFile(at("c/servlet.c"), "int f(void) { return nope; }\n");
   const told: string[] = [];
   const progress = (what: string) => told.push(what);
-  const made = makeBundle({ folders: [at("")], cache: ".bundle", progress, optimise: false });
+  const made = makeBundle({
+    folders: [at("")],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress,
+    optimise: false,
+  });
   await expect(made).rejects.toThrow(/b\/servlet\.json: it is not JSON[\s\S]*c\/servlet\.c/);
   expect(told).toEqual([
     expect.stringContaining("b/servlet.json: it is not JSON"),

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { readProfiles } from "../../../src/tools/bundle/profiles.ts";
 import { Refusal, Refusals } from "../../../src/tools/bundle/refusal.ts";
 import { scan } from "../../../src/tools/bundle/scan.ts";
@@ -30,7 +31,7 @@ const unreadable = (name: string) => mkdir(at(name), { recursive: true });
 
 async function scanned() {
   const refusals = new Refusals();
-  const found = await scan([folder], refusals);
+  const found = await scan({ folders: [folder], languages: LANGUAGES }, refusals);
   return { names: found.map(({ name }) => name), refused: refusals.messages };
 }
 
@@ -70,10 +71,10 @@ test("a link to nothing is refused by its name, and other servlets are found", a
 test("a link to nothing beside sources, as editors make, is no source", async () => {
   await write("c/servlet.c");
   await symlink("ada@host.1:2", at("c/.#servlet.c"));
-  expect((await sourceIn(at("c")))?.files).toEqual([at("c/servlet.c")]);
+  expect((await sourceIn(at("c"), LANGUAGES))?.files).toEqual([at("c/servlet.c")]);
   await write("rust/Cargo.toml");
   await write("rust/servlet.wasm");
   await symlink("ada@host.1:2", at("rust/.#lib.rs"));
   const built = { place: at("rust"), source: { kind: "wasm", files: [at("rust/servlet.wasm")] } };
-  expect(await buildWarnings(built)).toEqual([]);
+  expect(await buildWarnings(built, LANGUAGES)).toEqual([]);
 });

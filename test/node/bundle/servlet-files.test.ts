@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { archivesOf } from "../../../src/tools/bundle/servlet-files.ts";
 import type { FoundServlet } from "../../../src/tools/bundle/scan.ts";
@@ -81,7 +82,12 @@ export default defineServlet({
 });
 `,
   );
-  const made = { folders: [join(folder, "plugins")], cache: ".bundle", progress: () => {} };
+  const made = {
+    folders: [join(folder, "plugins")],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  };
   const [member] = await makeBundle(made);
   expect(member!.lists!.resources).toEqual([{ uri: "book://emma.md", name: "# Emma" }]);
 });

@@ -3,7 +3,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, inject, test } from "vitest";
-import { TOOLCHAINS, type Toolchain } from "../../../src/tools/bundle/toolchains.ts";
+import { go } from "../../../src/languages/compiled/go.ts";
+import { rust } from "../../../src/languages/compiled/rust.ts";
+import { zig } from "../../../src/languages/compiled/zig.ts";
+import type { ToolchainLanguage } from "../../../src/tools/bundle/language.ts";
 import { makeServlet } from "./languages.ts";
 import { copyOfProject, runShell } from "./shell.ts";
 
@@ -15,14 +18,16 @@ beforeAll(async () => {
 
 const run = promisify(execFile);
 
-/** By its heading in the page: what a language's build needs, and the command that fetches its packages. */
-const LANGUAGES: [heading: string, toolchain: Toolchain, fetch?: [string, ...string[]]][] = [
-  ["Rust", TOOLCHAINS.rust, ["cargo", "fetch"]],
-  ["Go", TOOLCHAINS.go, ["go", "mod", "download"]],
-  ["Zig", TOOLCHAINS.zig],
+/** The languages, which are headings of the page, and the command that fetches the packages of each. */
+const BUILT: [language: ToolchainLanguage, fetch?: [string, ...string[]]][] = [
+  [rust, ["cargo", "fetch"]],
+  [go, ["go", "mod", "download"]],
+  [zig],
 ];
 
-for (const [heading, { needs }, fetch] of LANGUAGES) {
+for (const [language, fetch] of BUILT) {
+  const { name: heading, toolchain } = language;
+  const { needs } = toolchain;
   const isThere = (await Promise.all(needs.map((tool) => tool.isThere()))).every(Boolean);
   const named = needs.map(({ name }) => name).join(", ");
   // A compiler's first run builds its own library, too.

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { checkProfiles, readProfiles } from "../../../src/tools/bundle/profiles.ts";
 import type { Profile } from "../../../src/server/kernel/servlets/profiles.ts";
@@ -51,7 +52,12 @@ afterAll(async () => {
 /** The Worker of the project, with the profiles of their page. */
 async function entryWithProfiles(): Promise<string> {
   const { blocks } = await readPage("docs/profiles.md");
-  const members = await makeBundle({ folders: ["plugins"], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: ["plugins"],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   const all: Record<string, Profile> = {};
   for (const block of blocks.filter((one) => one.file === "profiles.json")) {
     await place(FOLDER, block);
@@ -151,6 +157,7 @@ const FORMATS: Record<string, (text: string) => void> = {
 async function offersOf(folders: string[]): Promise<Record<string, number>> {
   const members = await makeBundle({
     folders,
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,

@@ -5,6 +5,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { inject } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { buildOf, type BuildFiles } from "../../../src/tools/bundle/build-files.ts";
 import { bundleAll, makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { locate } from "../../../src/tools/commands/examine.ts";
@@ -56,7 +57,12 @@ export async function built(
     await mkdir(dirname(join(folder, name, path)), { recursive: true });
     await writeFile(join(folder, name, path), text);
   }
-  const [member] = await makeBundle({ folders: [folder], cache: ".bundle", progress: () => {} });
+  const [member] = await makeBundle({
+    folders: [folder],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   return buildOf(member!);
 }
 
@@ -67,9 +73,9 @@ export async function builtFrom(
   manifest: object = {},
   optimise = false,
 ) {
-  const found = await locate(folder, []);
+  const found = await locate(folder, { folders: [], languages: LANGUAGES });
   const renamed = { ...found, name, manifest: { ...found.manifest, ...manifest } };
-  const how = { cache: ".bundle", progress: () => {}, optimise };
+  const how = { languages: LANGUAGES, cache: ".bundle", progress: () => {}, optimise };
   const [member] = await bundleAll([renamed], how);
   return buildOf(member!);
 }

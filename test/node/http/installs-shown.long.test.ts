@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { build, sourceIn } from "../../../src/tools/bundle/source.ts";
 import { tarLayer, WASM } from "../bundle/sources/adding.ts";
 import { TestRegistry } from "../bundle/sources/registry.ts";
@@ -85,7 +86,7 @@ async function serve(): Promise<void> {
 
 /** Puts a plugin into the registry, packed and signed in one of the forms that there are. */
 async function pushed(name: string, folder: string, at: number, key: ReturnType<typeof keyPair>) {
-  const bytes = await build((await sourceIn(folder))!, ".bundle", () => {});
+  const bytes = await build((await sourceIn(folder, LANGUAGES))!, ".bundle", () => {});
   const layer = at % 2 === 0 ? await tarLayer(bytes) : { mediaType: WASM, bytes };
   const repository = `acme/${name}`;
   const { digest } = registry.image(repository, "v1", [layer]);

@@ -1,4 +1,5 @@
 import "./hooks.ts";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { servedFrom } from "../../../src/tools/bundle/served.ts";
 import { OBJECTS } from "../objects.ts";
@@ -44,6 +45,7 @@ export async function loadDeployment(choose = planning): Promise<Deployment> {
 export async function loadPythonDeployment(): Promise<Deployment> {
   const [member] = await makeBundle({
     folders: ["test/python/durable"],
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,

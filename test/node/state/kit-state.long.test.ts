@@ -1,3 +1,4 @@
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import type { ServletRunner } from "../../../src/server/kernel/servlets/deployment.ts";
 import { stateRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
@@ -23,7 +24,7 @@ import { newInstanceOf } from "../../../src/server/kernel/wasm/pool.ts";
 
 let drafts: PreparedServlet;
 beforeAll(async () => {
-  const options = { cache: ".bundle", progress: () => {}, optimise: false };
+  const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {}, optimise: false };
   const [member] = await makeBundle({ folders: ["test/guests/drafts"], ...options });
   drafts = await servedFrom(member!);
 }, 60_000);

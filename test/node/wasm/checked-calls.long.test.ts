@@ -6,6 +6,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle, type Member } from "../../../src/tools/bundle/bundle.ts";
 import type { CallContext } from "../../../src/server/kernel/core/call-context.ts";
 import { Fault } from "../../../src/server/kernel/core/errors.ts";
@@ -117,7 +118,7 @@ test.skipIf(GIVEN === undefined).each(Object.entries(PLUGINS))(
     await mkdir(home);
     await cp(join(GIVEN!, plugin, "plugin.wasm"), join(home, "plugin.wasm"));
     await writeFile(join(home, "servlet.json"), JSON.stringify({ prefix: name, ...manifest }));
-    const how = { cache: ".bundle", progress: () => {}, optimise: false };
+    const how = { languages: LANGUAGES, cache: ".bundle", progress: () => {}, optimise: false };
     const members = await makeBundle({ folders: [home], ...how });
     const registry = await registryOf(members);
     const { lists } = await registry.catalog();
@@ -142,7 +143,12 @@ test.skipIf(GIVEN === undefined).each(Object.entries(PLUGINS))(
 );
 
 test("all servlets that are bundled", async () => {
-  const members = await makeBundle({ folders: ["plugins"], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: ["plugins"],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   const registry = await registryOf(members);
   const { lists } = await registry.catalog();
   const sample = (schema: any): any =>

@@ -7,7 +7,7 @@ import {
   settingsOf,
 } from "../../../server/features/installs/permissions.ts";
 import { printable } from "../../../server/kernel/core/text.ts";
-import { bundleAll } from "../bundle.ts";
+import { bundleAll, type Making } from "../bundle.ts";
 import { compare, listLinesOf, type BuildLines } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
 import type { FoundServlet } from "../scan.ts";
@@ -18,11 +18,6 @@ import { isImage } from "./origin.ts";
 import { cachedPath, cacheWasm, pinnedWasm } from "./pinned.ts";
 import { parseReference } from "./registry.ts";
 import type { SignaturePolicy } from "./signatures.ts";
-
-interface Options {
-  cache: string;
-  progress(text: string): void;
-}
 
 /** A servlet's newer version: what it changes, and how to accept it. */
 interface Update {
@@ -39,7 +34,7 @@ interface Update {
 export async function updateOf(
   found: FoundServlet,
   trust: Trust,
-  options: Options,
+  options: Making,
 ): Promise<Update> {
   const { name, place, source } = found;
   const origin = source.origin!;
@@ -88,11 +83,7 @@ function repositoryOf(source: string): string {
   return `${registry}${repository}`;
 }
 
-const oldWasm = async (
-  found: FoundServlet,
-  before: Pin | undefined,
-  { cache, progress }: Options,
-) =>
+const oldWasm = async (found: FoundServlet, before: Pin | undefined, { cache, progress }: Making) =>
   before &&
   pinnedWasm(found.place, before.source, cache, progress).catch((error: unknown) => {
     if (error instanceof Refusal) return undefined;
@@ -115,11 +106,7 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
-async function viewOf(
-  found: FoundServlet,
-  wasm: Uint8Array,
-  options: Options,
-): Promise<BuildLines> {
+async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Making): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")

@@ -5,6 +5,7 @@ import { cp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { build, host, project } from "../../host/hosting.ts";
 import { buildWorker, freePort, serve } from "../../workerd.ts";
@@ -79,7 +80,12 @@ export async function startBackend(withRedis = true): Promise<Backend> {
 
 async function own({ api, redis }: Backend): Promise<Running> {
   const servlet = join(HERE, "../servlets/shop");
-  const members = await makeBundle({ folders: [servlet], cache: ".bundle", progress: () => {} });
+  const members = await makeBundle({
+    folders: [servlet],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   const folder = await project(await writeMain(members, join(SCRATCH, "own")).then(resolve));
   await build(folder);
   const args = ["--private-network", "--from-env", "SHOP_API", "--from-env", "SHOP_REDIS"];

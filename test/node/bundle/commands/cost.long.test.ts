@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { costOf, type Cost } from "../../../../src/tools/commands/cost.ts";
 import { costRows } from "../../../../src/tools/commands/report.ts";
@@ -86,7 +87,7 @@ describe("what calls cost", () => {
     await mkdir(join(folder, "costs"));
     await writeFile(join(folder, "costs/servlet.js"), servlet(url));
     await writeFile(join(folder, "costs/servlet.json"), JSON.stringify(MANIFEST));
-    const options = { cache: ".bundle", progress: () => {} };
+    const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
     const [member] = await makeBundle({ ...options, folders: [folder] });
     cost = await costOf(member!);
   });
@@ -163,7 +164,12 @@ describe("the rows of the report", () => {
 
 test("run_code is measured with a script that runs", async () => {
   const folders = ["plugins/code"];
-  const [member] = await makeBundle({ folders, cache: ".bundle", progress: () => {} });
+  const [member] = await makeBundle({
+    folders,
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
   expect((await costOf(member!)).tools).toEqual([
     expect.not.objectContaining({ problem: expect.anything() }),
   ]);

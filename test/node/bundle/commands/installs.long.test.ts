@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { install } from "../../../../src/tools/commands/installs.ts";
 import { begun, Operator, serveLoading } from "../../http/installing.ts";
 import { lists } from "../modules.ts";
@@ -273,7 +274,13 @@ async function breaking(times: number) {
 async function installOver({ to }: { to: string }, name: string) {
   const told: string[] = [];
   const progress = (text: string) => void told.push(text);
-  const options = { folders: [folder] as [string], cache: ".bundle", progress, pauseMs: 1 };
+  const options = {
+    folders: [folder] as [string],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress,
+    pauseMs: 1,
+  };
   const asking = { server: to, yes: true };
   const ended = await captured(async () => console.log(await install(name, asking, options)), {
     EDGE_SERVLETS_KEY: KEY,

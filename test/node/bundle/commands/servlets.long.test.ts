@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { examine, locate } from "../../../../src/tools/commands/examine.ts";
 import { newServlet } from "../../../../src/tools/commands/new.ts";
 import { modelReport, servletReport } from "../../../../src/tools/commands/report.ts";
@@ -31,7 +32,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Examines in this process, without the optimiser. */
-const QUICKLY = { cache: ".bundle", progress: () => {}, optimise: false };
+const QUICKLY = { languages: LANGUAGES, cache: ".bundle", progress: () => {}, optimise: false };
 
 const inFolders = (folders: string[]) => ({ SERVLETS: folders.join(delimiter) });
 const servlets = (args: string[], folders = [folder]) => runServlets(args, inFolders(folders));
@@ -147,7 +148,9 @@ describe("new", () => {
     }
     expect(await unformatted(folder)).toEqual([]);
     const found = await Promise.all(
-      ["in-c", "in-as", "in-python"].map((name) => locate(name, [folder])),
+      ["in-c", "in-as", "in-python"].map((name) =>
+        locate(name, { folders: [folder], languages: LANGUAGES }),
+      ),
     );
     expect(found.map(({ source }) => source.kind)).toEqual(["c", "assemblyscript", "python"]);
   });
@@ -188,10 +191,12 @@ describe("new", () => {
   test("takes a .wasm where cargo leaves it", async () => {
     await newServlet("shout", [folder], { lang: "rust" });
     await put("shout/target/wasm32-unknown-unknown/release/servlet.wasm", "");
-    const { source } = await locate("shout", [folder]);
+    const { source } = await locate("shout", { folders: [folder], languages: LANGUAGES });
     expect(source.files).toEqual([expect.stringMatching(/unknown-unknown.release.servlet\.wasm$/)]);
     await put("shout/target/wasm32-wasip1/release/servlet.wasm", "");
-    await expect(locate("shout", [folder])).rejects.toThrow(/more than one \.wasm/);
+    await expect(locate("shout", { folders: [folder], languages: LANGUAGES })).rejects.toThrow(
+      /more than one \.wasm/,
+    );
   });
 
   test("warns where a source is newer than what was built of it", async () => {
@@ -200,7 +205,8 @@ describe("new", () => {
     const wasm = await put("shout/servlet.wasm", await assemble(await put("shout.txt", wat)));
     const source = join(folder, "shout/main.go");
     const inspected = async () =>
-      (await examine(await locate("shout", [folder]), QUICKLY)).warnings;
+      (await examine(await locate("shout", { folders: [folder], languages: LANGUAGES }), QUICKLY))
+        .warnings;
     const now = Date.now() / 1000;
     await utimes(wasm, now, now);
     await utimes(source, now, now + 1);
@@ -302,7 +308,7 @@ describe("inspect", () => {
 
   /** As the command would, without a process of its own. */
   async function inspected(what: string, folders = [folder]) {
-    const examined = await examine(await locate(what, folders), QUICKLY);
+    const examined = await examine(await locate(what, { folders, languages: LANGUAGES }), QUICKLY);
     return {
       refusal: examined.refusal,
       text: servletReport(examined),
@@ -404,7 +410,11 @@ describe("inspect", () => {
 
   test("names the servlets that there are where there is none of this name", async () => {
     await put("one/one.wat", plugin(""));
-    await expect(locate("two", [folder])).rejects.toThrow(/no servlet two.*those there are one\./);
-    await expect(locate("two.wasm", [folder])).rejects.toThrow(/two\.wasm: there is no such file/);
+    await expect(locate("two", { folders: [folder], languages: LANGUAGES })).rejects.toThrow(
+      /no servlet two.*those there are one\./,
+    );
+    await expect(locate("two.wasm", { folders: [folder], languages: LANGUAGES })).rejects.toThrow(
+      /two\.wasm: there is no such file/,
+    );
   });
 });

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { catalogOf, makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { assemble } from "../../../../src/tools/bundle/wasm/binaryen.ts";
 import { servlets, type Ended } from "../commands/running.ts";
@@ -151,7 +152,12 @@ describe("a config with everything", () => {
   test("is served with the names that hyper-mcp's clients see", async () => {
     await imported(CONFIG());
     const folders = [join(folder, "plugins")];
-    const members = await makeBundle({ folders, cache: ".bundle", progress() {} });
+    const members = await makeBundle({
+      folders,
+      languages: LANGUAGES,
+      cache: ".bundle",
+      progress() {},
+    });
     const names = catalogOf(members).lists.tools.map(({ name }) => name);
     expect(names.toSorted()).toEqual(["look_up-rest", "qr-code-rest"]);
   });

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { adding, servlet } from "./adding.ts";
 
@@ -9,7 +10,8 @@ const { at, plugins, cache, add } = adding();
 const now = () => servlet({ name: "now" });
 
 describe("bundling", () => {
-  const bundle = () => makeBundle({ folders: [plugins()], cache: cache(), progress: () => {} });
+  const bundle = () =>
+    makeBundle({ folders: [plugins()], languages: LANGUAGES, cache: cache(), progress: () => {} });
 
   test("refuses what is no longer what was pinned, by its name", async () => {
     await writeFile(at("time.wasm"), await now());

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { Refusals } from "../../../../src/tools/bundle/refusal.ts";
 import { scan } from "../../../../src/tools/bundle/scan.ts";
 import type { Trust } from "../../../../src/tools/bundle/sources/add.ts";
@@ -31,8 +32,12 @@ async function updatedTo(origin: string, trust: Trust = {}) {
   const path = at("plugins/time/servlet.json");
   const manifest = JSON.parse(await readFile(path, "utf8"));
   await writeFile(path, JSON.stringify({ ...manifest, source: origin }));
-  const [found] = await scan([plugins()], new Refusals());
-  const update = await updateOf(found!, trust, { cache: cache(), progress: () => {} });
+  const [found] = await scan({ folders: [plugins()], languages: LANGUAGES }, new Refusals());
+  const update = await updateOf(found!, trust, {
+    languages: LANGUAGES,
+    cache: cache(),
+    progress: () => {},
+  });
   update.accept();
   return (await lock())!["time"]!["signed"];
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { KIT, servletFolder, textOf, tool } from "./writing.ts";
@@ -16,7 +17,7 @@ async function messageOf(files: Record<string, string>): Promise<string> {
 /** The refusal of several servlets, whose types are checked together. */
 async function refusalOf(files: Record<string, string>): Promise<string> {
   await folder.write(files, ".");
-  const options = { cache: ".bundle", progress: () => {} };
+  const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
   return makeBundle({ ...options, folders: [folder.path()] }).then(
     () => "nothing was refused",
     String,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { servletFolder, textOf, tool } from "./writing.ts";
@@ -9,7 +10,7 @@ const folder = servletFolder();
 /** The warnings of the bundle step; rejects where it refuses the servlet. */
 async function warningsOf(before: string, more: Record<string, string> = {}): Promise<string[]> {
   const path = await folder.write({ "servlet.js": tool('return "";', before), ...more });
-  const options = { cache: ".bundle", progress: () => {} };
+  const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
   const [member] = await makeBundle({ ...options, folders: [path] });
   return member!.warnings;
 }

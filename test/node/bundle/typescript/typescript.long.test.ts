@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import {
   loadServlet,
@@ -146,6 +147,7 @@ test("ten small servlets share one interpreter, and are small enough for the fre
   }
   const members = await makeBundle({
     folders: [folder.path()],
+    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
   });
@@ -164,7 +166,7 @@ test("ten small servlets share one interpreter, and are small enough for the fre
 test("two bundles that are made at once do not share a type check", async () => {
   const at = async (name: string, body: string) => {
     const path = await folder.write({ "servlet.ts": tool(body) }, name);
-    const options = { folders: [path], cache: ".bundle", progress: () => {} };
+    const options = { folders: [path], languages: LANGUAGES, cache: ".bundle", progress: () => {} };
     return makeBundle(options);
   };
   const [good, bad] = await Promise.allSettled([

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import createPlugin from "@extism/extism";
 import { describe, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { runnerScripts } from "../../../../src/tools/bundle/runner-scripts.ts";
 import { prepare } from "../../../../src/tools/bundle/wasm/prepare.ts";
 import { build, sourceIn } from "../../../../src/tools/bundle/source.ts";
@@ -58,7 +59,7 @@ async function byUs(plugin: Uint8Array<ArrayBuffer>, name: string, input: string
 
 describe.each(cases)("%s %s", (folder, name, input) => {
   test(`of ${input.slice(0, 60)}`, async () => {
-    const source = await sourceIn(folder);
+    const source = await sourceIn(folder, LANGUAGES);
     const plugin = await build(source!, ".bundle", () => {});
     const ours = await byUs(plugin, name, input);
     expect(ours).toBe(await bySdk(plugin, name, input));
@@ -78,8 +79,8 @@ test("the same input makes the same bundle, to the byte", async () => {
   const { skillsIn } = await import("../../../../src/tools/bundle/skills.ts");
   const { bundleSource } = await import("../../../../src/tools/bundle/bundle-module.ts");
   const options = { folders: ["plugins"], progress: () => {} };
-  const warm = await makeBundle({ ...options, cache: ".bundle" });
-  const again = await makeBundle({ ...options, cache: ".bundle" });
+  const warm = await makeBundle({ ...options, languages: LANGUAGES, cache: ".bundle" });
+  const again = await makeBundle({ ...options, languages: LANGUAGES, cache: ".bundle" });
   const out = "src/bundle.gen.ts";
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../../src/tools/bundle/bundle.ts";
 import { loadServlet } from "../../../../../src/tools/testing/index.ts";
 import { CORPUS, packageOf, type Used } from "./corpus.ts";
@@ -61,7 +62,12 @@ test.for(working)("$name works (needs PyPI)", { timeout: 300_000 }, async (used,
   skip(!isReachable, "it cannot be reached");
   const path = await writeServlet(used);
   expect(await outcomeIn(path)).toEqual({ made: used.gives });
-  const [member] = await makeBundle({ cache: ".bundle", progress: () => {}, folders: [path] });
+  const [member] = await makeBundle({
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+    folders: [path],
+  });
   expect(member!.size.gzip / 1000).toBeGreaterThan(used.kb! * 0.9 - 1);
   expect(member!.size.gzip / 1000).toBeLessThan(used.kb! * 1.1 + 1);
 });

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { LANGUAGES } from "../../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../../src/tools/bundle/bundle.ts";
 import { checkTypes } from "../../../../../src/languages/typescript/types.ts";
 import { loadServlet } from "../../../../../src/tools/testing/index.ts";
@@ -47,7 +48,7 @@ export const testPackages = (corpus: readonly Used[]): void => {
       const path = await writeServlet(folder ?? skip("it cannot be reached"), used);
       const { kb = 0, gives = inNode[used.name] } = used;
       expect(await outcomeIn(path)).toEqual({ made: gives });
-      const options = { cache: ".bundle", progress: () => {} };
+      const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
       const [member] = await makeBundle({ ...options, folders: [path] });
       expect(member!.size.gzip / 1000).toBeGreaterThan(kb * 0.9 - 1);
       expect(member!.size.gzip / 1000).toBeLessThan(kb * 1.1 + 1);

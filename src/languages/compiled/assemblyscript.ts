@@ -1,0 +1,73 @@
+/** AssemblyScript: compiled from `assembly/index.ts`. */
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { buildRecipe, cachedBuild, type Built } from "../../tools/bundle/cache.ts";
+import type { BuiltLanguage } from "../../tools/bundle/language.ts";
+import { readableText } from "../../tools/bundle/readable-files.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { packageVersion } from "./compilers.ts";
+
+export const assemblyScript: BuiltLanguage = {
+  name: "AssemblyScript",
+  kind: "assemblyscript",
+  files: ["assembly"],
+  template: {
+    word: "as",
+    folders: [
+      ["templates/any", "."],
+      ["templates/as", "."],
+      ["plugins/lib/assembly", "assembly/lib"],
+    ],
+    main: "assembly/index.ts",
+  },
+  async detect(folder, names) {
+    if (!names.includes("assembly")) return [];
+    const inside = await readdir(join(folder, "assembly"));
+    return inside.includes("index.ts") ? [join(folder, "assembly", "index.ts")] : [];
+  },
+  async build([entry], cache, progress) {
+    // Folders that are links to one another are built once.
+    const real = relative(".", await realpath(entry!));
+    const compiler = await packageVersion("assemblyscript/package.json");
+    return cachedBuild(cache, buildRecipe("assemblyscript", compiler, FLAGS, [real]), () => {
+      progress("compiling AssemblyScript");
+      return compile(entry!);
+    });
+  },
+};
+
+const FLAGS = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
+
+async function compile(entry: string): Promise<Built> {
+  const { default: asc } = await import("assemblyscript/asc");
+  const folder = dirname(dirname(entry));
+  const inputs = new Set<string>();
+  let refused: unknown;
+  let output: Uint8Array | undefined;
+  let diagnostics = "";
+  const { error } = await asc.main([relative(".", entry), ...FLAGS], {
+    readFile: async (name, baseDir) => {
+      const path = join(baseDir, name);
+      const text = await readableText(folder, path).catch((reason: unknown) => {
+        refused ??= reason;
+      });
+      if (text !== undefined) inputs.add(path);
+      return text ?? null;
+    },
+    writeFile: (_name, contents) => {
+      if (typeof contents !== "string") output = contents;
+    },
+    listFiles: () => null,
+    stderr: {
+      write: (chunk: string | Uint8Array) => {
+        diagnostics += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
+      },
+    },
+  });
+  if (refused !== undefined) throw refused;
+  if (error !== null || output === undefined) {
+    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics.trim()}`);
+  }
+  // They are read side by side: in an order of their own, so that the same sources give the same note.
+  return { output: new Uint8Array(output), inputs: [...inputs].toSorted() };
+}

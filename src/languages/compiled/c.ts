@@ -1,0 +1,89 @@
+/** C: `servlet.c` and the files beside it, compiled by clang. */
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Tree } from "@yowasp/clang";
+import { buildRecipe, cachedBuild, type Built } from "../../tools/bundle/cache.ts";
+import type { BuiltLanguage } from "../../tools/bundle/language.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { packageVersion } from "./compilers.ts";
+
+export const c: BuiltLanguage = {
+  name: "C",
+  kind: "c",
+  files: ["servlet.c"],
+  template: {
+    word: "c",
+    folders: [
+      ["templates/any", "."],
+      ["templates/c", "."],
+    ],
+    main: "servlet.c",
+  },
+  async detect(folder, names) {
+    if (!names.includes("servlet.c")) return [];
+    // All its files: a new one beside them is compiled, too.
+    return (await filesIn(folder, names)).map((name) => join(folder, name));
+  },
+  async build(files, cache, progress) {
+    const compiler = await packageVersion("@yowasp/clang", "../../package.json");
+    return cachedBuild(cache, buildRecipe("c", compiler, FLAGS, files), () => {
+      progress("compiling C");
+      return compile(files);
+    });
+  },
+};
+
+/** The names of regular files that are not hidden, without folders and broken links, which some editors create. */
+async function filesIn(folder: string, names: readonly string[]): Promise<string[]> {
+  const states = await Promise.all(
+    names.map((name) => stat(join(folder, name)).catch(() => undefined)),
+  );
+  return names.filter((name, at) => states[at]?.isFile() && !name.startsWith("."));
+}
+
+const FLAGS = [
+  "--target=wasm32-wasip1",
+  "-mexec-model=reactor",
+  "-Os",
+  "-std=gnu23",
+  "-Wall",
+  "-Wl,--strip-debug",
+  "-Wl,--stack-first",
+  "-Wl,-z,stack-size=1048576",
+];
+
+async function compile(files: readonly string[]): Promise<Built> {
+  const { clang } = (await import("@yowasp/clang")).commands;
+  // The compiler itself is loaded first: only then does it not write its progress to the console.
+  await clang(undefined, {}, { fetchProgress() {} });
+  const decoder = new TextDecoder();
+  let diagnostics = "";
+  const tree: Tree = {};
+  // The compiler has a file system of its own; paths in it, and so in messages, are those outside.
+  const inside = (file: string) => file.replaceAll("\\", "/").replace(/^\//, "");
+  for (const file of files) {
+    place(tree, inside(file).split("/"), new Uint8Array(await readFile(file)));
+  }
+  const sources = files.filter((file) => file.endsWith(".c")).map(inside);
+  try {
+    const made = await clang([...FLAGS, ...sources, "-o", "servlet.wasm"], tree, {
+      decodeASCII: false,
+      fetchProgress() {},
+      stdout() {},
+      stderr: (bytes: Uint8Array | null) => {
+        if (bytes !== null) diagnostics += decoder.decode(bytes, { stream: true });
+      },
+    });
+    const output = made?.["servlet.wasm"];
+    if (output instanceof Uint8Array) return { output: new Uint8Array(output), inputs: [...files] };
+  } catch {
+    // The compiler's message is on stderr.
+  }
+  throw new Refusal(`${files[0]}: clang did not compile it:\n${diagnostics.trim()}`);
+}
+
+/** Puts a file into a tree of folders. */
+function place(tree: Tree, [head = "", ...rest]: string[], content: Uint8Array): void {
+  if (rest.length === 0) tree[head] = content;
+  else place((tree[head] ??= {}) as Tree, rest, content);
+}

@@ -1,0 +1,89 @@
+/** Loads a servlet into its interpreter, and reads from the kit's description what it is. */
+import * as z from "zod";
+import { contentHash } from "./cache.ts";
+import type { InterpretedLanguage, Load } from "./language.ts";
+import { Refusal } from "./refusal.ts";
+import { checkManifest, type FoundServlet } from "./scan.ts";
+import { codeMayAsk, codeNeverWaits } from "./waits.ts";
+import type { Prepared } from "./wasm/prepare.ts";
+
+/** The servlet that `load` makes of the prepared interpreter of its language: a patch on top of the base. */
+export async function loadInterpreted(
+  found: FoundServlet,
+  {
+    language,
+    interpreter,
+    load,
+  }: { language: InterpretedLanguage; interpreter: Prepared; load: Load },
+  cache: string,
+  progress: (doing: string) => void,
+) {
+  const base = await language.base(interpreter, cache);
+  const loaded = await load({ interpreter, base }, cache, progress);
+  const { patch, output, text, hasPackages = false, warnings } = loaded;
+  const { exports, manifest, asked } = described(output);
+  return {
+    found: withManifest(found, manifest),
+    prepared: {
+      ...interpreter,
+      exports,
+      hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
+      base,
+      patch,
+    },
+    // The code of packages is not searched, so a servlet that has some may wait.
+    neverWaits: !hasPackages && codeNeverWaits(text, language.waits, found.manifest),
+    mayAsk: codeMayAsk(text, hasPackages),
+    bytes: Buffer.byteLength(text),
+    warnings: [...warnings, ...chanceWarnings(asked)],
+  };
+}
+
+const manifestPart = z.record(z.string(), z.looseObject({}));
+const descriptionSchema = z.object({
+  exports: z.array(z.string()),
+  manifest: z.object({ views: manifestPart, tools: manifestPart }),
+  /** Uses of time and chance at module scope, if the kit notes them. */
+  asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
+});
+type Description = z.infer<typeof descriptionSchema>;
+
+/** The kit's description of a loaded servlet. Throws a `Refusal` if it is not one, because the servlet changed the kit. */
+function described(output: unknown): Description {
+  const read = descriptionSchema.safeParse(output);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Refusal(
+    `its module scope changed the kit, which could not describe the servlet: ${issue!.path.join(".")} ${issue!.message}. Leave the kit's own modules as they are`,
+  );
+}
+
+/** Warnings for uses of time and chance at module scope, whose values would be the same in each call. */
+const chanceWarnings = (asked: Description["asked"]): string[] =>
+  asked.map(
+    ({ what, path, line }) =>
+      `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
+  );
+
+/** The servlet with the views that its script defines. Throws a `Refusal`. */
+function withManifest(
+  found: FoundServlet,
+  { views, tools }: Description["manifest"],
+): FoundServlet {
+  const { manifest, place } = found;
+  const twice = Object.keys(views).find((name) => Object.hasOwn(manifest.views ?? {}, name));
+  if (twice !== undefined)
+    throw new Refusal(`${place}: servlet.json has a view ${twice} as well: leave it out there`);
+  if (Object.keys(views).length + Object.keys(tools).length === 0) return found;
+  const merged = {
+    ...manifest,
+    views: { ...manifest.views, ...views },
+    tools: Object.fromEntries(
+      Object.keys({ ...tools, ...manifest.tools }).map((name) => [
+        name,
+        { ...tools[name], ...manifest.tools?.[name] },
+      ]),
+    ),
+  };
+  return { ...found, manifest: checkManifest("defineServlet", merged) };
+}
