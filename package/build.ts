@@ -273,7 +273,7 @@ async function prepareEngine(): Promise<void> {
   const cache = join(OUT, "prepared");
   await copyEngine(cache);
   const compiled: typeof import("../src/tools/bundle/prepared.ts") = await import(
-    join(dist, "bundle/prepared.js")
+    join(dist, "tools/bundle/prepared.js")
   );
   const { typescript }: typeof import("../src/languages/typescript/language.ts") = await import(
     join(dist, "languages/typescript/language.js")
@@ -292,7 +292,7 @@ async function copyEngine(cache: string): Promise<void> {
   const { memoryBytes } = limits;
   const { path } = await prepare(plugin, { memoryBytes }, ours, progress);
   const compiled: typeof import("../src/tools/bundle/wasm/prepare.ts") = await import(
-    join(dist, "bundle/wasm/prepare.js")
+    join(dist, "tools/bundle/wasm/prepare.js")
   );
   const own = await compiled.resultOf(plugin, { memoryBytes }, cache);
   for (const ending of ["wasm", "state.txt"]) {
@@ -354,7 +354,7 @@ async function makePython(): Promise<void> {
 async function packOfPython(path: string): Promise<Uint8Array> {
   const plugin = await pythonPlugin(join(ROOT, ".bundle"));
   const compiled: typeof import("../src/tools/bundle/wasm/prepare.ts") = await import(
-    join(dist, "bundle/wasm/prepare.js")
+    join(dist, "tools/bundle/wasm/prepare.js")
   );
   const { memoryBytes } = limits;
   const nameIn = async (of: typeof compiled.resultOf) =>
