@@ -37,7 +37,7 @@ const written = () => readdir(join(folder, "plugins"), { recursive: true });
 async function manifest(name: string): Promise<Record<string, unknown>> {
   const text = await readFile(join(folder, "plugins", name, "servlet.json"), "utf8");
   const { $schema, source: from, ...rest } = JSON.parse(text) as Record<string, unknown>;
-  expect($schema).toMatch(/src\/bundle\/servlet\.schema\.json$/);
+  expect($schema).toMatch(/src\/tools\/bundle\/servlet\.schema\.json$/);
   expect(from).toBe(source);
   return rest;
 }
