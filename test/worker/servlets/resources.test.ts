@@ -124,6 +124,23 @@ test("a list of run time takes no URI that another list has", async () => {
   }
 });
 
+test("a list of run time is asked for once for callers with different scopes", async () => {
+  const { lists, ...dynamic } = servlet("dynamic", { uris: ["x://1", "x://2"] });
+  const registry = registryOf([dynamic as PreparedServlet]);
+  const asked: string[] = [];
+  Object.assign(registry.servlet(dynamic as PreparedServlet), {
+    lists: () => true,
+    list: async (kind: keyof Lists) => (asked.push(kind), lists![kind]),
+  });
+  const seenBy = async (...scopes: string[]) => {
+    const { resources } = await registry.within({ scopes }).catalog();
+    return [...resources.keys()];
+  };
+  expect(await seenBy("dynamic:x://1")).toEqual(["x://1"]);
+  expect(await seenBy("dynamic:*")).toEqual(["x://1", "x://2"]);
+  expect(asked.toSorted()).toEqual(["prompts", "resourceTemplates", "resources", "tools"]);
+});
+
 describe("a servlet whose templates take too many steps", () => {
   const LONG = `y://${"a".repeat(2000)}`;
   const EXPENSIVE = Array.from({ length: 40 }, (_, at) => `y://${"{+a}".repeat(100)}!${at}`);

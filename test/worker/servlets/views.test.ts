@@ -140,7 +140,7 @@ describe("another servlet", () => {
     const shared = merge(
       [{ servlet: { ...viewing, name: "another" }, lists: { ...NO_ENTRIES, resources: listed } }],
       () => {},
-      { may: () => true },
+      undefined,
       [viewing, dynamic],
     );
     expect(shared.resources.has(URI)).toBe(false);

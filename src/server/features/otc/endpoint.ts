@@ -121,7 +121,7 @@ async function offerOf(id: string, registry: Registry): Promise<Offer> {
   try {
     return directoryOf(await registry.catalog()).find(id);
   } catch (error) {
-    registry.demand(directoryOf(await registry.whole.catalog()).find(id).entry);
+    registry.access.demand(directoryOf(await registry.whole.catalog()).find(id).entry);
     throw error;
   }
 }

@@ -17,6 +17,7 @@ import {
   type Filter,
   whileGranted,
 } from "../../kernel/mcp/wire/subscription.ts";
+import { hears } from "../../kernel/servlets/hearing.ts";
 
 /**
  * Answers `subscriptions/listen` with a stream of the caller's hub, which begins with the filter that is served.
@@ -36,7 +37,7 @@ export const listenAt =
       id,
       caller: callerKey(exchange.principal),
       filter,
-      patterns: exchange.registry.patterns,
+      patterns: exchange.registry.access.patterns,
       profile: exchange.principal.profile,
       opening: tagged({ method: acknowledged, params: { notifications: filter } }, id),
       ending: resultMessage(id, JSON.stringify({ resultType: "complete", _meta: meta })),
@@ -108,7 +109,7 @@ async function agreed(
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = filter;
   const { resourceSubscriptions: uris = [], taskIds = [] } = filter;
   const heard: string[] = [];
-  for (const uri of uris) if (await registry.hears(uri)) heard.push(uri);
+  for (const uri of uris) if (await hears(uri, registry)) heard.push(uri);
   const owned = await Promise.all(taskIds.map(async (id) => (await tasks?.get(id)) !== undefined));
   const own = taskIds.filter((_id, at) => owned[at]);
   return {

@@ -34,6 +34,7 @@ import type { BegunCall } from "./session-object.ts";
 import type { Suspended } from "../../kernel/core/suspension.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import type { Keeper } from "../../kernel/core/record.ts";
+import { rootsListeners } from "../../kernel/servlets/hearing.ts";
 
 /** A call's `_meta`, and its suspension if it began in the Worker. */
 interface About {
@@ -129,7 +130,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       if (call.method === METHODS.roots) await this.#open.stop(call).catch(report);
     }
     const registry = await this.#registry(scopes);
-    for (const bundled of await registry.rootsListeners()) {
+    for (const bundled of await rootsListeners(registry)) {
       if (change !== this.#rootsChanges || !this.#parts.store.exists) return;
       const call = this.#open.open({ request: null, method: METHODS.roots, scopes });
       try {

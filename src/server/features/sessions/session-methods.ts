@@ -12,6 +12,7 @@ import { hasTasks, olderNotice } from "../../kernel/mcp/legacy/shapes.ts";
 import { isOver, olderTask, related, TASK_RESULT } from "./legacy-tasks.ts";
 import { beginningOf } from "../../kernel/core/text.ts";
 import type { StoredCall } from "./session-rows.ts";
+import { demandHearing } from "../../kernel/servlets/hearing.ts";
 
 export function initializeAgain(): never {
   const message =
@@ -31,7 +32,7 @@ export async function subscribe(
 ): Promise<Json> {
   const uri = uriIn(params);
   const all = await registry();
-  await all.within({ ...store.owner, ...(scopes && { scopes }) }).demandHearing(uri);
+  await demandHearing(uri, all.within({ ...store.owner, ...(scopes && { scopes }) }));
   if (!store.subscribe(uri)) {
     const message = `Too many subscriptions in this session (limit ${limits.sessionSubscriptions}, with ${limits.sessionSubscriptionCharacters} characters together). Unsubscribe from one first.`;
     throw new Fault("too_many", message);

@@ -31,6 +31,7 @@ import { OpenCalls } from "./open-calls.ts";
 import { OpenPost } from "./open-post.ts";
 import { SessionCalls } from "./session-calls.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
+import { hears } from "../../kernel/servlets/hearing.ts";
 
 /** The state with which the object of a session with a ticket is created. */
 type InitialState = NewSession & { isReady: boolean };
@@ -436,7 +437,7 @@ class SessionProtocol {
         // Those of the newest request, and those that its key has by now.
         const granted = await Promise.all(
           [await store.scopes(), scopesOf(store.row.principal)].map((scopes) =>
-            all.within({ ...store.owner, ...(scopes && { scopes }) }).hears(uri, servlet),
+            hears(uri, all.within({ ...store.owner, ...(scopes && { scopes }) }), servlet),
           ),
         );
         if (granted.includes(false) || !store.exists) continue;

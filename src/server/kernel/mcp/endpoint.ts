@@ -77,7 +77,7 @@ export async function mcpEndpoint(
     const messages = [body].flat();
     const incoming: Incoming[] = [];
     // A session's object looks up its messages itself, and too long a batch is refused.
-    const isCounted = dependencies.admit !== undefined || exchange.registry.isNarrow;
+    const isCounted = dependencies.admit !== undefined || exchange.registry.access.isNarrow;
     const isRead =
       messages.length <= limits.batchMessages &&
       (isCounted || session === undefined || ticket !== undefined);

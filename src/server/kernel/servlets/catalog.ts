@@ -6,9 +6,10 @@ import { FORMATS } from "../schema/formats.ts";
 import { portable } from "../schema/portable.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
+import type { Access } from "./access.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { pinned, type EntryFilter } from "./profiles.ts";
+import { pinned } from "./profiles.ts";
 import {
   CALL_TOOL,
   GET_RESULT,
@@ -68,7 +69,7 @@ export interface Catalog {
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
   /** True for a tool that is listed; absent where all are, and none is searched. */
-  isListed?: EntryFilter["isListed"];
+  isListed?: NonNullable<Access["isListed"]>;
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
@@ -93,16 +94,20 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
   return `change the ${what} in ${servlet}, or skip it by "${skip}" in servlet.json`;
 }
 
+/** The access of bundling and installing, which look at all that servlets have. */
+const EVERYTHING = { may: () => true, pinsFor: () => ({}), isListed: undefined };
+
 /**
- * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the filter refuses.
+ * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the access refuses.
  * `shown` are the servlets of which not only `versions` has entries.
  */
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  { may, pinned: pinsOf, isListed: isToolListed }: EntryFilter = { may: () => true },
+  access: Pick<Access, "may" | "pinsFor" | "isListed"> = EVERYTHING,
   shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
 ): Catalog {
+  const { may, isListed: isToolListed } = access;
   const tools = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
@@ -139,7 +144,7 @@ export function merge(
       if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
       const isSearch = isForSearch({ servlet, own: tool.name });
       if (isToolListed === undefined && isSearch) continue;
-      const pins = pinsOf?.(servlet.name, tool) ?? {};
+      const pins = access.pinsFor(servlet.name, tool);
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
       // The bundle step refuses it; lists of other servlets are not known there.

@@ -1,12 +1,10 @@
 import { isRecent } from "../core/recent.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { PreparedServlet, Served } from "./bundle.ts";
-import { clashRemedy, joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
+import type { Lists } from "../core/model.ts";
+import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { runnerFor } from "./runners.ts";
-import type { EntryFilter } from "./profiles.ts";
-import { mayUnscoped } from "./scopes.ts";
 import {
   NO_ENTRIES,
   describeFailure,
@@ -14,115 +12,66 @@ import {
   type CollectedLists,
   type Servlet,
 } from "./servlet.ts";
-import { newest } from "./toolkit.ts";
 
-/** The catalog of one caller. */
-interface Offered {
-  catalog: Catalog;
-  /** Why the catalog may lack entries: a servlet could not be asked for now. */
-  failure?: Fault | undefined;
+/** The lists of one servlet, by its own names. */
+export interface ServletLists {
+  servlet: PreparedServlet;
+  lists: Lists;
+  /** Why some are missing, in words that follow the servlet's name. */
+  failures: readonly string[];
+  /** The fault for which it could not be asked; then the lists are empty. */
+  fault?: Fault;
 }
 
-/** Dependencies of a `Lister`. */
-interface ListerParts {
-  deployment: Deployment;
-  servletOf(bundled: PreparedServlet): Servlet;
-  /** The part that a profile and the callers' scopes grant; absent if they grant everything. */
-  filter: EntryFilter | undefined;
-}
-
-/** Makes the catalogs: one of the lists that all callers share, and for each caller one with the lists of its state. */
+/** Asks servlets for their lists, and keeps those that all callers share. */
 export class Lister {
-  /** Servlets whose lists depend on their state. */
-  readonly stateful: readonly PreparedServlet[];
-  /** True if lists of other servlets are dynamic. */
-  readonly isDynamic: boolean;
-  readonly #others: readonly PreparedServlet[];
-  readonly #newest: readonly PreparedServlet[];
-  readonly #parts: ListerParts;
-  #shared: { value: Catalog; at: number } | undefined;
+  readonly #deployment: Deployment;
+  readonly #servletOf: (prepared: PreparedServlet) => Servlet;
+  readonly #dynamic = new Map<PreparedServlet, { listed: ServletLists; at: number }>();
 
-  constructor({ servlets }: Served, parts: ListerParts) {
-    const isStateful = (servlet: PreparedServlet) =>
-      servlet.lists === undefined && runnerFor(servlet, parts.deployment)?.lists !== undefined;
-    this.stateful = servlets.filter(isStateful);
-    this.#others = servlets.filter((servlet) => !isStateful(servlet));
-    this.isDynamic = this.#others.some(({ lists }) => lists === undefined);
-    this.#newest = newest(servlets);
-    this.#parts = parts;
+  constructor(deployment: Deployment, servletOf: (prepared: PreparedServlet) => Servlet) {
+    this.#deployment = deployment;
+    this.#servletOf = servletOf;
   }
 
-  /** The entries that all callers share, if they are known without waiting. */
-  get known(): Catalog | undefined {
-    const { value, at = 0 } = this.#shared ?? {};
-    return this.isDynamic && !isRecent(at, limits.dynamicListMs) ? undefined : value;
+  /** True for a servlet whose lists depend on the caller's state. */
+  isStateful(servlet: PreparedServlet): boolean {
+    return servlet.lists === undefined && runnerFor(servlet, this.#deployment)?.lists !== undefined;
   }
 
   /**
-   * The entries that all callers share. Dynamic lists are refreshed every `limits.dynamicListMs`, without a
-   * principal: they are the same for every caller.
+   * The lists of a servlet that all callers share, and since when (Unix ms). Dynamic ones are asked for without a principal, and
+   * again after `limits.dynamicListMs`.
    */
-  async shared(): Promise<Catalog> {
-    const { known } = this;
-    if (known !== undefined) return known;
+  async shared(servlet: PreparedServlet): Promise<{ listed: ServletLists; at: number }> {
+    const { lists } = servlet;
+    if (lists !== undefined) return { listed: { servlet, lists, failures: [] }, at: Infinity };
+    const known = this.#dynamic.get(servlet);
+    if (known !== undefined && isRecent(known.at, limits.dynamicListMs)) return known;
     // The promise is not cached: in Workers one request cannot wait for I/O of another.
-    const { servletOf } = this.#parts;
-    const value = await this.#merge(this.#others, async (servlet) =>
-      servlet.lists === undefined
-        ? listAll(servletOf(servlet))
-        : { lists: servlet.lists, failures: [] },
-    );
-    this.#shared = { value, at: Date.now() };
-    return value;
+    const listed = await this.#ask(servlet, () => listAll(this.#servletOf(servlet)));
+    const asked = { listed, at: Date.now() };
+    this.#dynamic.set(servlet, asked);
+    return asked;
   }
 
-  /** The shared lists, with the entries that servlets list in the state of this caller. */
-  async seenBy(viewer: Viewer): Promise<Offered> {
-    let failure: Fault | undefined;
-    const own = await this.#merge(
-      this.stateful,
-      (servlet) => runnerFor(servlet, this.#parts.deployment)!.lists!(servlet, viewer),
-      (fault) => {
-        if (fault.code !== "servlet_failed" && fault.code !== "not_configured") failure = fault;
-      },
-    );
-    return { catalog: joinedCatalogs(await this.shared(), own), failure };
+  /** The lists of a stateful servlet in the state of this caller. */
+  seenBy(servlet: PreparedServlet, viewer: Viewer): Promise<ServletLists> {
+    return this.#ask(servlet, () => runnerFor(servlet, this.#deployment)!.lists!(servlet, viewer));
   }
 
-  /** Asks servlets for their lists. Those that fail are empty. */
-  async #merge(
-    servlets: readonly PreparedServlet[],
-    ask: (servlet: PreparedServlet) => Promise<CollectedLists>,
-    onFailure?: (fault: Fault) => void,
-  ): Promise<Catalog> {
-    const { deployment, filter } = this.#parts;
-    const listed = servlets.map(async (servlet) => {
-      try {
-        const { lists, failures } = await ask(servlet);
-        const texts = failures.map(describeFailure);
-        for (const text of texts) deployment.log(servlet.name, "error", text);
-        return { servlet, lists, failures: texts };
-      } catch (error) {
-        const fault = Fault.from(error);
-        const text = `has no lists, as it could not be asked: ${fault.message}`;
-        deployment.log(servlet.name, "error", text);
-        onFailure?.(fault);
-        return { servlet, lists: NO_ENTRIES, failures: [text] };
-      }
-    });
-    const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
-      const text =
-        first === second
-          ? `two of its ${kind} are listed as ${name}, and the second is hidden. Rename one of them in the servlet`
-          : `its ${kind} entry ${name} is hidden by that of ${first}: ${clashRemedy(kind)}`;
-      if (filter === undefined) deployment.log(second, "warn", text);
-    };
-    const all = await Promise.all(listed);
-    const catalog = merge(all, onClash, filter ?? { may: mayUnscoped }, this.#newest);
-    const failing = all.filter(({ failures }) => failures.length > 0);
-    return {
-      ...catalog,
-      failures: new Map(failing.map(({ servlet, failures }) => [servlet.name, failures])),
-    };
+  async #ask(servlet: PreparedServlet, ask: () => Promise<CollectedLists>): Promise<ServletLists> {
+    const { log } = this.#deployment;
+    try {
+      const { lists, failures } = await ask();
+      const texts = failures.map(describeFailure);
+      for (const text of texts) log(servlet.name, "error", text);
+      return { servlet, lists, failures: texts };
+    } catch (error) {
+      const fault = Fault.from(error);
+      const text = `has no lists, as it could not be asked: ${fault.message}`;
+      log(servlet.name, "error", text);
+      return { servlet, lists: NO_ENTRIES, failures: [text], fault };
+    }
   }
 }

@@ -45,14 +45,8 @@ export const RESERVED_PROFILES: ReadonlySet<string> = new Set(["server-card"]);
 /** The kinds of entries whose patterns a profile may name. */
 export const PATTERN_KINDS = ["tools", "prompts", "resources", "skills"] as const;
 
-/** The part of a registry that is shown. */
-export interface EntryFilter {
-  may: May;
-  /** The values that are pinned of this tool's arguments. */
-  pinned?(servlet: string, tool: Tool): Json;
-  /** True for a tool that is listed; absent where all are. */
-  isListed?(servlet: string, name: string): boolean;
-}
+/** True for a tool that is listed. */
+type Listing = (servlet: string, name: string) => boolean;
 
 /** The names of those that have endpoints of their own. */
 export const endpointsOf = (profiles: Profiles = {}): string[] =>
@@ -114,23 +108,17 @@ function skillsWith(servlet: string, uri: string): string[] {
   return folders.map((_one, at) => folders.slice(0, at + 1).join("/"));
 }
 
-/** The part of what is served that a profile shows. */
-export const filterOf = (profile: Profile | undefined): EntryFilter => ({
-  may: mayIn(profile),
+/** The values that a profile pins of a tool's arguments. */
+export const pinsFor = (profile: Profile | undefined, servlet: string, tool: Tool): Json =>
   // A pattern such as `*:*` would fit the arguments of `call_tool`, and leave it nothing to call.
-  pinned: (servlet, tool) =>
-    servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool),
-  ...listingOf(profile),
-});
+  servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool);
 
-/** Which tools are listed where a profile, or that of the whole server, has them searched. */
-export function listingOf(profile: Profile | undefined): Pick<EntryFilter, "isListed"> {
-  if (profile?.tools !== "search") return {};
+/** Returns which tools are listed where a profile, or that of the whole server, has them searched. */
+export function listingOf(profile: Profile | undefined): Listing | undefined {
+  if (profile?.tools !== "search") return undefined;
   const { listed = [] } = profile;
-  return {
-    isListed: (servlet, name) =>
-      isBasic(servlet, name) || listed.some((pattern) => grants(pattern, servlet, name)),
-  };
+  return (servlet, name) =>
+    isBasic(servlet, name) || listed.some((pattern) => grants(pattern, servlet, name));
 }
 
 /** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */

@@ -162,7 +162,7 @@ function resultText(row: Method, { introduction, registry }: Exchange, result: J
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
 function cacheHints(
   { cache }: Method,
-  { isDynamic, isNarrow, isPersonal }: Registry,
+  { isDynamic, isPersonal, access: { isNarrow } }: Registry,
 ): Json | undefined {
   if (cache === undefined) return undefined;
   if (cache === "never" || isPersonal) return { ttlMs: 0, cacheScope: "private" };

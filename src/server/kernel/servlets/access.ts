@@ -1,0 +1,93 @@
+/** The part of what is served that one caller may use: what its profile has and its scopes grant. */
+import { Fault } from "../core/errors.ts";
+import type { Json, Tool } from "../core/model.ts";
+import {
+  listingOf,
+  mayIn,
+  pinsFor,
+  profileOf,
+  servedIn,
+  type Profile,
+  type Profiles,
+} from "./profiles.ts";
+import { mayBy, mayUnscoped, patternsBy, scopeFor, type May, type Scopes } from "./scopes.ts";
+
+/** The members of a principal that decide what it may use. */
+export interface AccessKey {
+  profile?: string | undefined;
+  /** Absent if they grant everything that the profile has. */
+  scopes?: readonly string[] | undefined;
+}
+
+/** What callers with one profile and one set of scopes may use. */
+export class Access {
+  readonly key: AccessKey;
+  /** The profile; for the whole server the one of the empty name. Undefined if there is none. */
+  readonly profile: Profile | undefined;
+  /** True for a tool that is listed; undefined where all are, and none is searched. */
+  readonly isListed: ReturnType<typeof listingOf>;
+  /** The patterns that the scopes grant; undefined if there are no scopes that narrow. */
+  readonly patterns: readonly string[] | undefined;
+  /** True for an entry that profile and scopes have. */
+  readonly may: May;
+  /** True for an entry that the scopes grant, whatever the profile has. */
+  readonly #isGranted: May;
+  readonly #configured: Scopes;
+
+  constructor(
+    key: AccessKey,
+    {
+      profiles,
+      scopes: configured = {},
+    }: { profiles?: Profiles | undefined; scopes?: Scopes | undefined },
+  ) {
+    const { profile: name, scopes } = key;
+    this.key = key;
+    this.#configured = configured;
+    this.profile = profileOf(profiles, name ?? "");
+    this.isListed = listingOf(this.profile);
+    this.patterns = scopes && patternsBy(scopes, configured);
+    this.#isGranted = scopes ? mayBy(scopes, configured) : () => true;
+    const isInProfile = name === undefined ? mayUnscoped : mayIn(this.profile);
+    const both: May = (...entry) => this.#isGranted(...entry) && isInProfile(...entry);
+    // Scopes alone may grant the tools of operators.
+    this.may = scopes === undefined ? isInProfile : name === undefined ? this.#isGranted : both;
+  }
+
+  /** True for the access of a caller at a profile's endpoint. */
+  get isAtProfile(): boolean {
+    return this.key.profile !== undefined;
+  }
+
+  /** True if scopes narrow it. */
+  get isNarrow(): boolean {
+    return this.key.scopes !== undefined;
+  }
+
+  /** True if nothing narrows it. */
+  get isWhole(): boolean {
+    return !this.isNarrow && !this.isAtProfile;
+  }
+
+  /** The servlets of which it may have entries. */
+  servletsOf<T extends { name: string }>(servlets: readonly T[]): readonly T[] {
+    return this.isAtProfile ? servedIn(servlets, this.profile) : servlets;
+  }
+
+  /** The arguments that the profile pins of this tool. */
+  pinsFor(servlet: string, tool: Tool): Json {
+    return this.isAtProfile ? pinsFor(this.profile, servlet, tool) : {};
+  }
+
+  /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the scopes do not grant. */
+  demand({ servlet, own }: { servlet?: { name: string } | undefined; own?: string } = {}): void {
+    if (servlet === undefined || own === undefined) return;
+    if (this.#isGranted(servlet.name, own)) return;
+    const scope = scopeFor(servlet.name, own, this.#configured);
+    throw new Fault(
+      "insufficient_scope",
+      `The token lacks the scope ${scope}. Request a token with it.`,
+      { data: { scope } },
+    );
+  }
+}

@@ -1,0 +1,300 @@
+/** Resolves a call reference to an entry: the servlet's run with the arguments checked. */
+import { checkWithoutNulls } from "../core/deviations.ts";
+import { limits } from "../core/limits.ts";
+import { Fault } from "../core/errors.ts";
+import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
+import type { CallContext } from "../core/call-context.ts";
+import type { CallToolResult, CompleteResult, Json, ReadResourceResult } from "../core/model.ts";
+import { nearest } from "../core/nearest.ts";
+import type { Outcome } from "../core/suspension.ts";
+import type { Access } from "./access.ts";
+import type { PreparedServlet } from "./bundle.ts";
+import {
+  demandArguments,
+  findCompleted,
+  findResource,
+  isSkipped,
+  readersOf,
+  unlistedResource,
+} from "./catalog.ts";
+import type { Catalog, FoundResource, EntrySource, PromptEntry, ToolEntry } from "./catalog.ts";
+import { describeIssues } from "./checks.ts";
+import type { Deployment, FoundEntry } from "./deployment.ts";
+import { errorResult } from "./own.ts";
+import { tellMisfit } from "./run-log.ts";
+import { CALL_TOOL, SEARCH_TOOL, SERVER_SERVLET } from "./scopes.ts";
+import type { Servlet } from "./servlet.ts";
+import { readSkill } from "./skills.ts";
+import { isForModels, viewAt } from "./views.ts";
+
+/** A call reference resolved for one caller. */
+export interface Entry extends FoundEntry {
+  tool?: ToolEntry;
+}
+
+/** What is served to one caller, in which names are looked up. */
+export interface Offered {
+  readonly access: Access;
+  readonly deployment: Deployment;
+  /** The servlets with the newest versions. */
+  readonly servlets: readonly PreparedServlet[];
+  /** The entries that all callers with this access share, if they are known without waiting. */
+  readonly shared: Catalog | undefined;
+  /** All entries. */
+  catalog(): Promise<Catalog>;
+  /**
+   * Looks something up; first by `pickShared` among the entries that need no caller's state. Throws `insufficient_scope` if only
+   * the caller's scopes hide it.
+   */
+  find<T extends Partial<EntrySource>>(
+    pick: (catalog: Catalog) => T | undefined,
+    pickShared?: (catalog: Catalog) => T | undefined,
+  ): Promise<T | undefined>;
+  /** What is served to a caller whose scopes grant everything. */
+  readonly whole: Offered;
+  servlet(prepared: PreparedServlet): Servlet;
+}
+
+/** The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
+export function resolve(ref: CallRef, of: Offered): Entry | Promise<Entry> {
+  if (ref.kind === "tool") {
+    const tool = of.shared?.tools.get(ref.name);
+    if (tool !== undefined) {
+      of.access.demand(tool);
+      return calledTool(tool, ref, of);
+    }
+  }
+  return lookedUp(ref, of);
+}
+
+async function lookedUp(ref: CallRef, of: Offered): Promise<Entry> {
+  switch (ref.kind) {
+    case "tool":
+      return calledTool(await toolNamed(ref.name, of), ref, of);
+    case "prompt": {
+      const { servlet, own, prompt } = await promptNamed(ref.name, of);
+      const run = async (call: CallContext) => {
+        demandArguments(prompt, ref.input);
+        return of.servlet(servlet).getPrompt(own, ref.input, call);
+      };
+      return { ref, subject: ref.name, servlet, run };
+    }
+    case "resource": {
+      const found = await resourceAt(ref.name, of);
+      const run = (call: CallContext) => readResource(found, call, of);
+      return { ref, subject: found.subject, servlet: found.servlet, run };
+    }
+    case "completion": {
+      const { servlet, request } = await completerOf(ref.input, of);
+      const run = async (call: CallContext): Promise<CompleteResult> => {
+        const { completes, complete } = of.servlet(servlet);
+        return completes ? complete(request, call) : { completion: { values: [] } };
+      };
+      return { ref, servlet, run };
+    }
+    case "roots":
+      return { ref, run: (call) => rootsChanged(ref.name, call, of) };
+  }
+}
+
+/** The entry of a call of this tool. */
+function calledTool(
+  tool: ToolEntry,
+  ref: CallRef & { kind: "tool" },
+  of: Offered,
+): Entry | Promise<Entry> {
+  const isCaller = isCallTool(tool);
+  // A resumed call keeps the arguments that its profile pinned when it began, even if there were none.
+  const { pinned: own = of.access.isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
+  // The arguments of a call of `call_tool` are for the tool that it names.
+  const pinned = isCaller ? undefined : own;
+  const whole = pinned === undefined ? ref.input : { ...ref.input, ...pinned };
+  const { value, issues: others } = checkWithoutNulls(tool.input, whole);
+  const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
+  const issues = given.length > 0 ? given.map(pinnedIssue) : others;
+  if (isCaller && issues === undefined) return namedTool(tool, { ...ref, input: value }, of);
+  const entry = toolEntry(tool, value, of, pinned);
+  if (issues === undefined) return entry;
+  const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
+  const run = async (call: CallContext) => {
+    tellMisfit(tool.servlet.name, { call, error: text, deployment: of.deployment });
+    return errorResult(text);
+  };
+  return { ...entry, misfit: text, run };
+}
+
+/** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
+async function namedTool(
+  caller: ToolEntry,
+  { input, pinned }: CallRef & { kind: "tool" },
+  of: Offered,
+): Promise<Entry> {
+  const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
+  try {
+    const called = await toolNamed(name, of);
+    if (isCallTool(called))
+      throw new Fault("invalid_params", `${CALL_TOOL} does not call itself. Name another tool.`);
+    if (!isForModels(called.tool)) throw await unknown("tool", name, of);
+    return await resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) }, of);
+  } catch (error) {
+    // A model can correct its call.
+    const { code, message } = Fault.from(error);
+    if (code !== "invalid_params") throw error;
+    return { ...toolEntry(caller, input, of), run: async () => errorResult(message) };
+  }
+}
+
+/** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
+async function toolNamed(name: string, of: Offered): Promise<ToolEntry> {
+  const entry = await of.find(({ tools }) => tools.get(name));
+  if (entry !== undefined) return entry;
+  throw await unknown("tool", name, of);
+}
+
+/** The prompt with this name. Throws `invalid_params`, `insufficient_scope`. */
+async function promptNamed(name: string, of: Offered): Promise<PromptEntry> {
+  const entry = await of.find(({ prompts }) => prompts.get(name));
+  if (entry !== undefined) return entry;
+  throw await unknown("prompt", name, of);
+}
+
+async function unknown(kind: "tool" | "prompt", name: string, of: Offered): Promise<Fault> {
+  const { [`${kind}s` as const]: all, isListed } = await of.catalog();
+  // A model may not call each tool that there is.
+  const others = [...all.keys()].filter((one) => one !== name);
+  const meant = nearest(name, others);
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  const place = isListed && kind === "tool" ? `Find it by ${SEARCH_TOOL}.` : `See ${kind}s/list.`;
+  return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
+}
+
+/** The entry of a tool of any version, with checked arguments, of which `pinned` are not its caller's. */
+export function toolEntry(
+  tool: ToolEntry,
+  input: Json,
+  of: Pick<Offered, "servlet">,
+  pinned?: Json,
+): Entry {
+  const { name } = tool.tool;
+  const { callTool } = of.servlet(tool.servlet);
+  const demandFit = ({ isError, structuredContent }: CallToolResult) => {
+    const unfit = isError === true ? undefined : tool.output?.(structuredContent);
+    if (unfit === undefined) return;
+    const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${describeIssues(unfit)}`;
+    throw new Fault("servlet_failed", message);
+  };
+  return {
+    ref: { kind: "tool", name, ...callersPart(input, pinned) },
+    subject: name,
+    servlet: tool.servlet,
+    tool,
+    run: (call) => callTool(tool.own, input, call, demandFit),
+  };
+}
+
+/** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
+export async function resourceAt(uri: string, of: Offered): Promise<FoundResource> {
+  const found = await resourceOwner(uri, of);
+  of.access.demand(found);
+  return found ?? unlistedResource(uri);
+}
+
+/** The resource with this URI, also one that the caller's scopes do not grant; undefined if no servlet has it. */
+export const resourceOwner = (uri: string, of: Offered): Promise<FoundResource | undefined> =>
+  (of.access.isNarrow ? of.whole : of).find(
+    (catalog) => findResource(catalog, uri),
+    (shared) => (shared.resources.has(uri) ? findResource(shared, uri) : undefined),
+  );
+
+/** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
+async function readResource(
+  { servlet: owner, own: uri }: FoundResource,
+  call: CallContext,
+  of: Offered,
+): Promise<Outcome<ReadResourceResult>> {
+  if (owner !== undefined) {
+    const view = viewAt(owner, uri);
+    if (view !== undefined) return readView(view, of.deployment);
+    const skill = await readSkill(owner, uri, of.deployment.storedPart);
+    if (skill !== undefined) return skill;
+    return of.servlet(owner).readResource(uri, call);
+  }
+  for (const reader of readersOf(await of.whole.catalog(), uri)) {
+    if (isSkipped(reader, uri) || !of.access.may(reader.name, uri)) continue;
+    try {
+      return await of.servlet(reader).readResource(uri, call);
+    } catch (error) {
+      if (!PASSING.has(Fault.from(error).code)) throw error;
+    }
+  }
+  throw notFound(uri);
+}
+
+/** Codes of the faults after which another servlet is asked for a resource. */
+const PASSING: ReadonlySet<string> = new Set([
+  ...["servlet_failed", "not_configured", "servlet_error", "not_found", "unavailable"],
+]);
+
+export const notFound = (uri: string) =>
+  new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+
+async function readView(
+  { resource: { uri, mimeType, _meta }, document }: NonNullable<ReturnType<typeof viewAt>>,
+  { storedPart }: Deployment,
+): Promise<ReadResourceResult> {
+  const html = typeof document === "string" ? await storedPart?.(document) : document;
+  if (html === undefined) throw notFound(uri);
+  // The bundle step may not have made what is installed.
+  if (html.byteLength > limits.viewBytes) {
+    const size = `${html.byteLength} bytes (limit ${limits.viewBytes})`;
+    throw new Fault("servlet_failed", `The view ${uri} has ${size}. Report this to its author.`);
+  }
+  const text = new TextDecoder().decode(html);
+  return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
+}
+
+/**
+ * The servlet whose prompt or resource a completion is for, and the request in its own names. Throws `invalid_params`,
+ * `insufficient_scope`.
+ */
+async function completerOf(
+  request: CompletionRequest,
+  of: Offered,
+): Promise<{ servlet: PreparedServlet; request: CompletionRequest }> {
+  const { ref } = request;
+  if (ref.type === "ref/prompt") {
+    const { servlet, own } = await promptNamed(ref.name, of);
+    return { servlet, request: { ...request, ref: { ...ref, name: own } } };
+  }
+  const found = await (of.access.isNarrow ? of.whole : of).find(
+    (catalog) => findCompleted(catalog, ref.uri),
+    () => undefined,
+  );
+  of.access.demand(found);
+  if (found?.servlet !== undefined) return { servlet: found.servlet, request };
+  throw new Fault(
+    "invalid_params",
+    `Unknown resource template: ${ref.uri}. See resources/templates/list.`,
+  );
+}
+
+/** Notifies the servlet with this name that the client's roots have changed. */
+async function rootsChanged(name: string, call: CallContext, of: Offered): Promise<Outcome<Json>> {
+  const found = of.servlets.find((one) => one.name === name);
+  return (await (found && of.servlet(found).rootsChanged?.(call))) ?? {};
+}
+
+const isCallTool = ({ servlet, own }: ToolEntry): boolean =>
+  servlet.name === SERVER_SERVLET && own === CALL_TOOL;
+
+const pinnedIssue = (name: string) => ({
+  path: [name],
+  message: "is set by the server at this endpoint: leave it out",
+});
+
+/** The arguments of a call without those that its caller did not send, and these. */
+function callersPart(input: Json, pinned: Json | undefined): { input: Json; pinned?: Json } {
+  if (pinned === undefined) return { input };
+  const own = Object.entries(input).filter(([name]) => !Object.hasOwn(pinned, name));
+  return { input: Object.fromEntries(own), pinned };
+}
