@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { limits } from "../../src/server/kernel/core/limits.ts";
+import { limits } from "../../src/server/features/sessions/limits.ts";
 import { document, type Row } from "./document.ts";
 import { startServers } from "./servers.ts";
 import { CLIENTS, type Client } from "./table.ts";

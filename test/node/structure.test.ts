@@ -80,6 +80,31 @@ test("a feature runs only what is of the kernel and of features that it needs", 
   expect(foreign).toEqual([]);
 });
 
+test("each limit is of one room, and its readers import that room's limits", () => {
+  const core = "src/server/kernel/core/limits.ts";
+  const declared = files
+    .filter(({ path }) => path.endsWith("/limits.ts"))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/^ {4}(\w+): /gm)].map(([, name]) => [name!, path] as const),
+    );
+  const owners = new Map(declared);
+  expect(declared).toHaveLength(owners.size);
+  expect(owners.size).toBeGreaterThan(200);
+  const foreign = files.flatMap((file) => {
+    const imported = new Set([core, ...importsOf(file)]);
+    const read = [
+      ...[...file.text.matchAll(/\blimits\.(\w+)/g)].map(([, name]) => name!),
+      ...[...file.text.matchAll(/\{([^{}]*)\} = limits\b/g)].flatMap(
+        ([, names]) => names!.match(/\w+/g) ?? [],
+      ),
+    ];
+    return read
+      .filter((name) => owners.has(name) && !imported.has(owners.get(name)!))
+      .map((name) => `${file.path} reads ${name} of ${owners.get(name)}`);
+  });
+  expect(foreign).toEqual([]);
+});
+
 test("no file has what belongs to other rooms", () => {
   const foreign = files.flatMap(({ path, text }) =>
     BELONGS.filter(({ what, rooms }) => !rooms.includes(roomOf(path)) && what.test(text)).map(

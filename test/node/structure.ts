@@ -70,6 +70,7 @@ export const ROOMS = [
   "features/otc",
   "features/people",
   "features/console",
+  "all-settings.ts",
   "worker.ts",
   "index.ts",
   "kit",

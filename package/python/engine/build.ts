@@ -19,7 +19,7 @@ import { PACK, PACK_PARTS } from "../../../src/languages/python/engine.ts";
 import { pack } from "../../../src/tools/bundle/packs.ts";
 import { requestSource } from "../../../src/tools/bundle/sources/http.ts";
 import { prepare, resultOf } from "../../../src/tools/bundle/wasm/prepare.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/tools/bundle/limits.ts";
 import { base } from "./base.ts";
 import { link } from "./link.ts";
 import { stamp } from "./sources.ts";

@@ -1,7 +1,7 @@
 /** Reads OpenAPI descriptions, 3.0 and newer, as YAML or JSON, from files and by https. */
 import { readFile, stat } from "node:fs/promises";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { limits } from "../../server/kernel/core/limits.ts";
+import { limits } from "../../tools/bundle/limits.ts";
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
 import { percentDecoded } from "../../server/kernel/core/text.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { compare, valid } from "@renovatebot/pep440";
 import { parse, stringify } from "smol-toml";
 import * as z from "zod";
-import { limits } from "../../server/kernel/core/limits.ts";
+import { limits } from "../../tools/bundle/limits.ts";
 import { readIfThere, writeIfNew, writeWhole } from "../../tools/bundle/cache.ts";
 import { digestOf } from "../../tools/bundle/digests.ts";
 import { readablePath, readableText } from "../../tools/bundle/readable-files.ts";

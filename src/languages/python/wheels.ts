@@ -2,7 +2,7 @@
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
-import { limits } from "../../server/kernel/core/limits.ts";
+import { limits } from "../../tools/bundle/limits.ts";
 import { beginningOf, printable } from "../../server/kernel/core/text.ts";
 import { digestOf } from "../../tools/bundle/digests.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";

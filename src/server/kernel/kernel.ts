@@ -182,7 +182,7 @@ export class Kernel {
     );
 
     const all = inOrder(features);
-    demandFeatures(settings, new Set(all.map(({ name }) => name)));
+    demandFeatures(env, new Set(all.map(({ name }) => name)));
     this.started = all.map((feature) => {
       const started = feature.start(this);
       Object.assign(this, started.parts);

@@ -6,7 +6,7 @@ import { stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { getMimeType } from "hono/utils/mime";
 import * as z from "zod";
-import { limits } from "../../server/kernel/core/limits.ts";
+import { limits } from "../../server/features/installs/limits.ts";
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
 import { percentDecoded } from "../../server/kernel/core/text.ts";
 import type { Skill, SkillFile, Skills } from "../../server/kernel/servlets/bundle.ts";

@@ -67,7 +67,7 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
 
 /** Loads the server's reader of settings at run time, because its types are those of Workers, which this room does not have. */
 export async function settingsReader() {
-  const { href } = new URL(`../../server/kernel/settings/env${OWN_EXTENSION}`, import.meta.url);
+  const { href } = new URL(`../../server/all-settings${OWN_EXTENSION}`, import.meta.url);
   return (await import(href)) as {
     readSettings(env: object): object;
     deploymentOf(settings: object, env: object): { variables: object };

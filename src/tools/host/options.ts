@@ -3,7 +3,7 @@ import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variableFilesIn } from "../bundle/variable-files.ts";
 import { traceSettings } from "../../server/kernel/observe/otel-settings.ts";
-import { demandAudience, readSettings } from "../../server/kernel/settings/env.ts";
+import { demandAudience, readSettings } from "../../server/all-settings.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { readVariables } from "./variables.ts";
 

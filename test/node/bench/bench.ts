@@ -49,7 +49,7 @@ import { greeted, kindsWith, type Wanted } from "./kinds.ts";
 import { drive } from "./load.ts";
 import { pluginRows } from "./plugins.ts";
 import { benchPython } from "./python.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/installs/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
 import { benchSession } from "./session.ts";
 import { measureSessions } from "./sessions.ts";

@@ -6,7 +6,7 @@ import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
 import { RIGHTS_ALL } from "../../../src/server/kernel/files/rights.ts";
 import { sealingWith } from "../../../src/server/kernel/files/sealing.ts";
 import { rootOfStore } from "../../../src/server/kernel/files/tree.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { Database } from "../../../src/tools/bundle/database.ts";
 import { descriptorFunctions } from "../../../src/server/kernel/wasm/wasi-descriptors.ts";
 import { pathFunctions } from "../../../src/server/kernel/wasm/wasi-paths.ts";

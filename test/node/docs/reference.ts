@@ -1,5 +1,5 @@
 /** The tables in docs/ that are made from the code they describe, between markers such as `<!-- limits: … -->`. */
-import { readFile } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import * as z from "zod";
 import { publicLimits } from "../../../src/server/kernel/core/limits.ts";
@@ -7,9 +7,9 @@ import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { CORPUS as PYTHON_CORPUS } from "../bundle/python/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 
-const ENV: string = "../../../src/server/kernel/settings/env.ts";
-/** Of src/server/kernel/settings/env.ts, whose types are those of Workers: the compiler does not follow a computed path. */
-export const { readSettings } = (await import(ENV)) as {
+const ALL_SETTINGS: string = "../../../src/server/all-settings.ts";
+/** Of src/server/all-settings.ts, whose types are those of Workers: the compiler does not follow a computed path. */
+export const { readSettings } = (await import(ALL_SETTINGS)) as {
   readSettings(env: object): Record<string, unknown>;
 };
 
@@ -135,19 +135,28 @@ async function providersTable(): Promise<string> {
   );
 }
 
+/** The files with limits: those of the kernel, then those of features. */
+const LIMIT_FILES = new Set([
+  "src/server/kernel/core/limits.ts",
+  ...(await Array.fromAsync(glob("src/server/kernel/*/limits.ts"))).toSorted(),
+  ...(await Array.fromAsync(glob("src/server/features/*/limits.ts"))).toSorted(),
+]);
+for (const file of LIMIT_FILES) await import(`../../../${file}`);
+
 async function limitsTable(): Promise<string> {
-  const groups = await commented(
-    "src/server/kernel/core/limits.ts",
-    "export const publicLimits = {",
+  const groups = await Promise.all(
+    [...LIMIT_FILES].map((file) => commented(file, "\n  public: {")),
   );
-  const known: Record<string, number> = publicLimits;
+  const known: Partial<Record<string, number>> = publicLimits;
   return table(
     ["limit", "value", "meaning"],
-    groups.map(({ names, comment }) => [
-      names.map(code).join(", "),
-      names.map((name) => known[name]!.toLocaleString("en")).join("; "),
-      comment,
-    ]),
+    groups
+      .flat()
+      .map(({ names, comment }) => [
+        names.map(code).join(", "),
+        names.map((name) => known[name]!.toLocaleString("en")).join("; "),
+        comment,
+      ]),
   );
 }
 

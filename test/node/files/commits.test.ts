@@ -13,7 +13,8 @@ import {
   rootOfStore,
   treeOf,
 } from "../../../src/server/kernel/files/tree.ts";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { Database, newStore, sealing } from "./database.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";
 

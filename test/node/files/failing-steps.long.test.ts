@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { FailingStore, play, seen, StorageFailed } from "./failing-steps.ts";
 import { CREATE, guestWith, TRUNCATE } from "./wasi-guest.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findPath } from "../../../src/server/kernel/files/guest-paths.ts";
 import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { newStore } from "./database.ts";
 
 test.each([

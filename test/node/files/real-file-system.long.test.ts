@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WASI } from "node:wasi";
 import { afterEach, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { parseMounts } from "../../../src/server/kernel/files/mounts.ts";
 import { newStore, random } from "./database.ts";
 import {

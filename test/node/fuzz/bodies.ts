@@ -1,4 +1,5 @@
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/auth/limits.ts";
 import type { Deployment } from "../simulate/deployment.ts";
 import type { Chance } from "./chance.ts";
 

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { play as playSteps } from "../files/failing-steps.ts";
 import { loadDeployment } from "../simulate/deployment.ts";
 import { flyBodies } from "./bodies.ts";

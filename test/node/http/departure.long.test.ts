@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/wasm/limits.ts";
 import { residentMB } from "../workerd.ts";
 import { steps } from "./official.ts";
 import { serving } from "./serving.ts";

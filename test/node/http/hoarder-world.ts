@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll } from "vitest";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/wasm/limits.ts";
 
 /** Stands in the guest, test/guests/hoarder/hoarder.wat; what it fetches is sent to the server below. */
 const HOST = "127.0.0.1:8899";

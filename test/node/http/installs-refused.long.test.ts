@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { hashOf, type Build } from "../../../src/server/features/installs/build.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/installs/limits.ts";
 import type { CallToolResult } from "../../../src/server/kernel/core/model.ts";
 import { assembled } from "../bundle/wasm/wat-guests.ts";
 import { built, Operator, request, serveInstalling } from "./installing.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/files/limits.ts";
 import { servingFiles } from "./large-files.ts";
 
 /** The largest folder that a servlet may have: what it takes of memory has an end. */

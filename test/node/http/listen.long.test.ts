@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, test, vi } from "vitest";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/sessions/limits.ts";
 import { serving } from "./serving.ts";
 
 /** The official client listens, against workerd itself. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/kernel/wasm/limits.ts";
 import { loadServlet, type ServletUnderTest } from "../../../src/tools/testing/index.ts";
 
 /** The kit's functions on files. */

@@ -1,4 +1,4 @@
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/tasks/limits.ts";
 import type { Attempt, Json } from "./attempt.ts";
 import type { HttpServer } from "./http-server.ts";
 import {

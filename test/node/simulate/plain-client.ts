@@ -1,5 +1,5 @@
 import { newAttempt, eventsIn, type Attempt, type ClientWorld, type Json } from "./attempt.ts";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/otc/limits.ts";
 import type { Step } from "./programs.ts";
 
 /** Makes a call in one request, and cannot be asked: MCP without a session, or Open Tool Calling with a `call_id`. */

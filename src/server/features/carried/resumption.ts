@@ -1,5 +1,5 @@
 import { Fault, logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota, Json } from "../../kernel/core/model.ts";
 import { Wait } from "../../kernel/core/suspension.ts";
 import type { Earlier, Resumption } from "../../kernel/mcp/method.ts";

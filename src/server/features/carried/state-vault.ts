@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota } from "../../kernel/core/model.ts";
 import { partsOf, release, valuesIn } from "../../kernel/core/parts.ts";
 import { StoredResumption, type Resumed } from "./resumption.ts";

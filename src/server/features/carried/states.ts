@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json } from "../../kernel/core/model.ts";
 import type { Announced, InnerRow, JournalEntry, Recorded } from "../../kernel/core/record.ts";
 import { release } from "../../kernel/core/parts.ts";

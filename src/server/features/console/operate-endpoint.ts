@@ -3,7 +3,7 @@ import type { HonoBase } from "hono/hono-base";
 import { html } from "hono/html";
 import { demandOwnOrigin } from "../../kernel/auth/origin.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { limits, publicLimits } from "../../kernel/core/limits.ts";
+import { limits, publicLimits, type Limits } from "../../kernel/core/limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { storageRoom } from "../../kernel/core/storage-room.ts";
 import type { Markup } from "../../kernel/http/document.ts";
@@ -74,7 +74,7 @@ async function overviewOf(
     acts: await counted(usage?.acts()),
     errors: await errorsFor(operated, operator),
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
-      ...{ name, value: limits[name as keyof typeof publicLimits], usual },
+      ...{ name, value: limits[name as keyof Limits], usual },
     })),
     token,
     done,

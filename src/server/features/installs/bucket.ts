@@ -1,5 +1,5 @@
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isDigest, readBuild, type Build } from "./build.ts";
 
 /** The bucket of builds; undefined if it is not bound. */

@@ -5,7 +5,7 @@ import { readBuild, type Build } from "./build.ts";
 import { demandServable } from "./servable.ts";
 import type { Installer } from "./installer.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { jsonAnswer, type Operating, type Operations } from "../../kernel/http/operations.ts";
 

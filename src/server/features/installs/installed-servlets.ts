@@ -1,5 +1,5 @@
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isRecent } from "../../kernel/core/recent.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";

@@ -1,6 +1,6 @@
 import type { TasksEnv } from "../tasks/tasks.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { printable } from "../../kernel/core/text.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
 import { RESERVED_NAMES } from "../../kernel/servlets/scopes.ts";

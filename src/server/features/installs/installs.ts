@@ -7,7 +7,7 @@ import type { HubsEnv } from "../sessions/hub.ts";
 import { KnownAnswer, originalOf } from "../../kernel/storage/copies.ts";
 import { hasRow, firstRow } from "../../kernel/storage/tables.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { stringBytes } from "../../kernel/core/text.ts";
 import type { BundledServlets } from "../../kernel/servlets/bundle.ts";
 import { RESERVED_NAMES } from "../../kernel/servlets/scopes.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Lists } from "../../kernel/core/model.ts";
 import type { Skill } from "../../kernel/servlets/bundle.ts";
 import { fuelOf, type Manifest } from "../../kernel/servlets/manifest.ts";

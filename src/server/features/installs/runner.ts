@@ -9,7 +9,7 @@ import type { CallCredentials } from "../../kernel/core/call-context.ts";
 import type { CommittedEnding } from "../state/changes.ts";
 import { contextOf, type RemoteHooks, type RemoteRun } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, orAborted } from "../../kernel/core/errors.ts";
-import { configureLimits } from "../../kernel/core/limits.ts";
+import { configureLimits, type Limits } from "../../kernel/core/limits.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import { guestCredentials } from "../../kernel/servlets/config.ts";
 import { userFunctions } from "../../kernel/servlets/hyper/functions.ts";
@@ -46,7 +46,7 @@ export interface LoadedCode extends Pick<
   Program,
   "module" | "base" | "patch" | "hash" | "startsOnce" | "restorable" | "checked"
 > {
-  limits: Parameters<typeof configureLimits>[0];
+  limits: Limits;
 }
 
 /** The class of the entrypoint for this code. */

@@ -1,7 +1,7 @@
 /** Checks a build that is sent to the server as bundling checks a servlet: one invalid entry would break a list for all clients. */
 import * as z from "zod/mini";
 import { parseMounts } from "../../kernel/files/mounts.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { Schema, SchemaError } from "../../kernel/schema/schema.ts";

@@ -4,7 +4,7 @@ import { JWKSNoMatchingKey } from "jose/errors";
 import * as z from "zod/mini";
 import type { Issuer } from "../../kernel/settings/oauth-settings.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { fetchJson, type Fetch } from "../../kernel/auth/fetch-json.ts";
 
 const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });

@@ -2,7 +2,7 @@ import { JWTClaimValidationFailed, JWTExpired } from "jose/errors";
 import { decodeJwt, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from "jose";
 import type { Issuer } from "../../kernel/settings/oauth-settings.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { printable } from "../../kernel/core/text.ts";
 import type { Resources, Verify } from "../../kernel/auth/authenticator.ts";
 import type { Fetch } from "../../kernel/auth/fetch-json.ts";

@@ -3,7 +3,7 @@ import type { Sealer } from "../../kernel/storage/vault.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { runTool, type Call, type CallToolResponse } from "./call.ts";
 import { SealedRows } from "../../kernel/storage/sealed-rows.ts";
 import { StoredBytes } from "../../kernel/storage/stored-bytes.ts";

@@ -3,7 +3,7 @@ import type { Ask } from "../../kernel/core/asks.ts";
 import { ownPathIn } from "./person-objects.ts";
 import type { HandedOver } from "../../kernel/calls/task-object.ts";
 import type { Tasks } from "../../kernel/calls/task-object.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject, type Json } from "../../kernel/core/model.ts";
 import { jsonIn, wellFormedJson } from "../../kernel/core/text.ts";
 import { viewIn } from "../../kernel/core/views.ts";

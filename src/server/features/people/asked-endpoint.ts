@@ -4,7 +4,7 @@ import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
 import type { Provider } from "../../kernel/auth/account-provider.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { printable, printableText } from "../../kernel/core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
 import { deadEndPage, wordsPage } from "./ask-page.ts";

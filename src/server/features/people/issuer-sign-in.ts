@@ -3,7 +3,7 @@ import { pageAddresses } from "../../kernel/auth/origin.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import { variablesOf, type Settings } from "../../kernel/settings/env.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 
 /** The path of a page that a person who signs in elsewhere comes back to: a cookie has 4096 bytes, sealed in base64. */
 const BACK_CHARACTERS = 2000;

@@ -9,7 +9,7 @@ import type { Sealer } from "../../kernel/storage/vault.ts";
 import type { Env } from "../../kernel/bindings.ts";
 import type { Settings } from "../../kernel/settings/env.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
 import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../../kernel/core/model.ts";
 

@@ -3,7 +3,7 @@ import { settled, type Settled } from "../../kernel/core/settled.ts";
 import type { Begun, Provider, Tokens } from "../../kernel/auth/account-provider.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { Fault, logError, report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { AccountRef, FinishedAccount } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";

@@ -5,7 +5,7 @@ import { settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { ListedCalls, LISTED_TABLE, type ListedCall } from "../../kernel/calls/listed-calls.ts";
 import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
 import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";

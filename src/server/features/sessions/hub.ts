@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { countedBy, networkSiteOf, type QuotaKey } from "../../kernel/core/callers.ts";
 import { logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { Connection, KEEP_ALIVE } from "../../kernel/http/connection.ts";
 import { eventText } from "../../kernel/mcp/wire/reply.ts";
 import {

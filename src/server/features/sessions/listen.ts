@@ -1,7 +1,7 @@
 import type { Hub } from "./hub.ts";
 import * as z from "zod/mini";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { ClientDescription } from "../../kernel/core/call-context.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import { isObject, type Json, type Principal } from "../../kernel/core/model.ts";

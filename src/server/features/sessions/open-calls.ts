@@ -5,7 +5,7 @@ import { type Notification, isObject, type Json } from "../../kernel/core/model.
 import type { OpenPost } from "./open-post.ts";
 import { OWN, type SessionStreams } from "./session-streams.ts";
 import { TASK_RESULT, related, takesAsTask } from "./legacy-tasks.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { answerOf } from "../../kernel/asks/answers.ts";
 import { isId, type ClientResponse, type RequestId } from "../../kernel/mcp/wire/message.ts";
 import { hasTasks, olderAsk, pageIn } from "../../kernel/mcp/legacy/shapes.ts";

@@ -3,7 +3,7 @@ import { aboutOf } from "../../kernel/calls/shown-arguments.ts";
 import type { Entry } from "../../kernel/servlets/registry.ts";
 import type { DetailedTask, TaskCall } from "../../kernel/calls/task-object.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json, Notification } from "../../kernel/core/model.ts";
 import { logLevelIn, notices } from "../../kernel/mcp/wire/notifications.ts";
 import { cursorText, stringParam, uriIn } from "../../kernel/mcp/wire/params.ts";

@@ -1,7 +1,7 @@
 /** Requests that begin sessions, or belong to one. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management */
 import { waitUntil } from "cloudflare:workers";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject, type Principal } from "../../kernel/core/model.ts";
 import { stringBytes, textIn } from "../../kernel/core/text.ts";
 import { afterSending } from "../../kernel/core/unknown-outcome.ts";

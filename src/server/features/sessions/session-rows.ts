@@ -14,7 +14,7 @@ export interface SessionRow extends Record<string, SqlStorageValue> {
   level: string;
   /** 1 once the client has sent `notifications/initialized`. */
   ready: 0 | 1;
-  /** When its client last sent something, in Unix ms; stored at most `limits.sessionUsedMs` late. */
+  /** When its client last sent something, in Unix ms; stored at most `sessionUsedMs` late. */
   used: number;
   /** The numbers of events, streams and server requests so far. */
   events: number;

@@ -2,7 +2,7 @@ import type { LoggingLevel } from "../../../kit/types.ts";
 import { hexDigestNow } from "../../kernel/core/digest.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { retryForMinutes } from "../../kernel/core/retry.ts";
 import type { RequestId } from "../../kernel/mcp/wire/message.ts";
 import type { IntroducedClient, NewSession, Post, SessionOwner } from "./session-object.ts";

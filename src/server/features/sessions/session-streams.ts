@@ -1,6 +1,6 @@
 import type { SessionStore } from "./session-store.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { Connection } from "../../kernel/http/connection.ts";
 import { countedUnder, Unread, unstored } from "../../kernel/http/unread.ts";
 import { streamResponse } from "../../kernel/http/body.ts";

@@ -3,7 +3,7 @@ import type { TasksOf } from "../../kernel/calls/task-object.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
 import { DurableObject } from "cloudflare:workers";
 import { report, type Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import type { CallerQuota, Notification, Principal } from "../../kernel/core/model.ts";
 import { beginningOf, printable, stringBytes } from "../../kernel/core/text.ts";

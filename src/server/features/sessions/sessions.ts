@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 import { report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota, Principal } from "../../kernel/core/model.ts";
 import { isRecent } from "../../kernel/core/recent.ts";
 import { retry } from "../../kernel/core/retry.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota, Principal } from "../../kernel/core/model.ts";
 import { isRecent } from "../../kernel/core/recent.ts";
 import type { RequestId } from "../../kernel/mcp/wire/message.ts";

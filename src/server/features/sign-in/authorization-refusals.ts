@@ -6,7 +6,7 @@ import {
 } from "@cloudflare/workers-oauth-provider";
 import { bodyText, isForm } from "../../kernel/http/body.ts";
 import { Fault, type FaultCode, httpStatus, retryAfterOf } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { SignInRefusal } from "./consent-page.ts";
 
 /** The refusal of a client's request, with the URL that leads back to the client. */

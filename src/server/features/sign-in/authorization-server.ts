@@ -5,7 +5,7 @@ import {
   type OAuthHelpers,
 } from "@cloudflare/workers-oauth-provider";
 import { Fault, httpStatus } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "../../kernel/core/model.ts";
 import type { Enterprise } from "../../kernel/settings/oauth-settings.ts";
 import type { SignIn, SignInContext } from "../../kernel/auth/authenticator.ts";

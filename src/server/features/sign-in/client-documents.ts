@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { once } from "../../kernel/core/once.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { isRecent } from "../../kernel/core/recent.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isPrivate } from "../../kernel/http/private-hosts.ts";
 import { fetchJson, type Fetch } from "../../kernel/auth/fetch-json.ts";
 

@@ -1,7 +1,7 @@
 /** The page on which the owner lets a client in. */
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "../../kernel/core/model.ts";
 import { isAppLink, receiverOf } from "./redirects.ts";
 import { documentOf, shown, policySourceOf, type Markup } from "../../kernel/http/document.ts";

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 
 /** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
 const ENDED_GRANT_MS = 120_000;

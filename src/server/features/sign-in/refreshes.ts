@@ -4,7 +4,7 @@ import { hexDigestNow } from "../../kernel/core/digest.ts";
 import type { Grant, GrantState } from "./grant.ts";
 import { report } from "../../kernel/core/errors.ts";
 import { sealingWith } from "../../kernel/files/sealing.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { printable, shortened } from "../../kernel/core/text.ts";
 import { invalidGrant } from "./authorization-refusals.ts";
 import { withMethods } from "./client-documents.ts";

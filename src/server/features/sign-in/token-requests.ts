@@ -3,7 +3,7 @@ import { jsonIn, textIn } from "../../kernel/core/text.ts";
 import { decodeJwt } from "jose";
 import { bodyText, isForm } from "../../kernel/http/body.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { GRANT_TYPES } from "./client-documents.ts";
 import { audienceOf, endpointPath, isEndpoint, unifyResource } from "../../kernel/auth/metadata.ts";

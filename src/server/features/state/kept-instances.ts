@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { KnownBlocks } from "./state-blocks.ts";
 import { stringBytes } from "../../kernel/core/text.ts";
 import { BLOCK, mark } from "../../kernel/wasm/marks.ts";

@@ -10,7 +10,7 @@ import {
   type RunContext,
 } from "../../kernel/core/call-context.ts";
 import { clientHasLeft, Fault, orAborted } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Notification } from "../../kernel/core/model.ts";
 import type { Keeper, Recorded } from "../../kernel/core/record.ts";
 import type { ServletRef } from "../../kernel/servlets/bundle.ts";

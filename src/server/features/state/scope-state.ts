@@ -6,7 +6,7 @@ import type { Files } from "../../kernel/files/files.ts";
 import { parseMounts } from "../../kernel/files/mounts.ts";
 import { sealingWith } from "../../kernel/files/sealing.ts";
 import type { Sql } from "../../kernel/files/sql.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Notification } from "../../kernel/core/model.ts";
 import { PART } from "../../kernel/core/parts.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";

@@ -10,7 +10,7 @@ import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { isAnonymous } from "../../kernel/core/callers.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { PreparedServlet, ServletRef } from "../../kernel/servlets/bundle.ts";
 import { connected } from "../../kernel/servlets/connect.ts";
 import { stateRunner } from "../../kernel/servlets/runners.ts";

@@ -1,7 +1,7 @@
 import type { ServletState } from "./servlet-state.ts";
 import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Audience } from "../../kernel/core/model.ts";
 import { refOf, type PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import type { CollectedLists } from "../../kernel/servlets/servlet.ts";

@@ -10,7 +10,7 @@ import {
 import type { Instance } from "../../kernel/wasm/link.ts";
 import { BLOCK, mark, takeWritten, type Range } from "../../kernel/wasm/marks.ts";
 import { hexDigestNow } from "../../kernel/core/digest.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { PART } from "../../kernel/core/parts.ts";
 import { stringBytes } from "../../kernel/core/text.ts";
 import type { Notification } from "../../kernel/core/model.ts";

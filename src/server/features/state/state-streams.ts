@@ -1,6 +1,6 @@
 /** Streams from and to an object that others wait for while they are open: one that stands still is given up. */
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 
 const stalled = () =>
   new Fault(

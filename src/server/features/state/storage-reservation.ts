@@ -1,6 +1,6 @@
 import { isRecent } from "../../kernel/core/recent.ts";
 import { countedBy, type QuotaKey } from "../../kernel/core/callers.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { PART } from "../../kernel/core/parts.ts";
 import { MOST_LENT, type QuotaEnv } from "../../kernel/auth/quota.ts";
 import { noRoom } from "./scope-state.ts";

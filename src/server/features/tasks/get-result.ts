@@ -2,7 +2,7 @@
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import type { HandedOver } from "../../kernel/calls/task-object.ts";
 import type { Tasks } from "../../kernel/calls/task-object.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { waitingFor } from "../../kernel/servlets/links.ts";
 import { isObject, type CallToolResult, type Principal } from "../../kernel/core/model.ts";
 import { errorResult, type OwnTool } from "../../kernel/servlets/own.ts";

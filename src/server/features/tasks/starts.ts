@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 
 /** How long a run waits before it looks for a turn again, in ms: the first time, and at most. */
 const [FIRST_MS, MOST_MS] = [10, 160];

@@ -7,7 +7,7 @@ import {
 } from "../../kernel/calls/task-object.ts";
 import { withoutInput, type CallRef } from "../../kernel/calls/call-ref.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { once } from "../../kernel/core/once.ts";
 import { dated, unanswered } from "../../kernel/asks/answers.ts";
 import type { Ask, Answer, Asks } from "../../kernel/core/asks.ts";

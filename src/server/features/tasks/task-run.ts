@@ -1,7 +1,7 @@
 import { type TaskEnd, endOf } from "../../kernel/calls/task-object.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
 import { Fault, logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { perform } from "../../kernel/calls/engine.ts";
 import { entryAgain, taskAsker, taskPolicy, type RunEnd } from "./task-call.ts";
 import { mcpSpan, tellFault, tellResult } from "../../kernel/observe/request-span.ts";

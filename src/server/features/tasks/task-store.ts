@@ -17,7 +17,7 @@ import type {
   TaskViewer,
   Owner,
 } from "../../kernel/calls/task-object.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import {
   withEarlierSleeps,
   withInnerRows,

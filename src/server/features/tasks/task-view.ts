@@ -1,4 +1,4 @@
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { inputRequests, unanswered } from "../../kernel/asks/answers.ts";
 import type { Ask } from "../../kernel/core/asks.ts";
 import type { WaitReason } from "../../kernel/core/suspension.ts";

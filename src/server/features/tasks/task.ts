@@ -9,7 +9,7 @@ import {
 import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { shortage } from "../../kernel/core/suspension.ts";
 import { fittingAnswers, isComplete } from "../../kernel/asks/answers.ts";
 import type { Json } from "../../kernel/core/model.ts";

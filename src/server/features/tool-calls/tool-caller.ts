@@ -10,7 +10,7 @@ import type {
 } from "../../kernel/core/call-context.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { Fault, logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { isChange, type CallToolResult, type Json } from "../../kernel/core/model.ts";
 import {
   keyOfInner,

@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 import { report } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { Counts, type CountsBatch } from "./counts.ts";
 import type { Counting } from "../../kernel/observe/counted.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../kernel/observe/counted.ts";
 import { usageName } from "../../kernel/observe/usage-name.ts";
 import { DurableObject } from "cloudflare:workers";
-import { limits } from "../../kernel/core/limits.ts";
+import { limits } from "./limits.ts";
 import { beginningOf, printable } from "../../kernel/core/text.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { originalOf } from "../../kernel/storage/copies.ts";

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import type { Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { isRecent } from "../core/recent.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject } from "../core/model.ts";
 import { jsonIn } from "../core/text.ts";
 import { type ProviderSettings, isSecureUrl } from "../settings/oauth-settings.ts";

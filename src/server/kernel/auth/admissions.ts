@@ -1,7 +1,7 @@
 /** Requests in flight: how many each caller has, how many bytes their bodies hold, and when both are released. */
 import { countedBy, type QuotaKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { heldResponses, type BodyCounter } from "../http/body.ts";
 import { untilEnd, untilRead } from "../http/reading.ts";

@@ -1,7 +1,7 @@
 import type { KeyRecordsEnv } from "./key-records.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";

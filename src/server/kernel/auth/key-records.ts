@@ -5,7 +5,7 @@
 import { DurableObject, waitUntil } from "cloudflare:workers";
 import { Fault, report } from "../core/errors.ts";
 import { KEY_PREFIX } from "../core/key-name.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { settled, type Settled } from "../core/settled.ts";
 import { storageRoom } from "../core/storage-room.ts";
 import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";

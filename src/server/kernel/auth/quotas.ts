@@ -1,7 +1,7 @@
 import { countedBy } from "../core/callers.ts";
 import type { Attempts, AttemptsEnv } from "./attempts.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { PART } from "../core/parts.ts";
 
 /** A counter, and how far it may go. */

@@ -1,6 +1,6 @@
 import { bodyCounters } from "../http/body.ts";
 import { callerKey, countedBy, networkSiteOf } from "../core/callers.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { anonymousAt } from "./principal.ts";
 import { Admissions, type Admission } from "./admissions.ts";

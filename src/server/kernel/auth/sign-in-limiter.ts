@@ -1,6 +1,6 @@
 import { callerKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { ANONYMOUS } from "../core/model.ts";
 import { countsOf, giveBackAll, takeAll, type Count } from "./quotas.ts";
 import type { Attempts } from "./attempts.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Entries, PositionedEntry } from "./entries.ts";
 import { FileSystemError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";

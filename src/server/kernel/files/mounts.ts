@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 
 /** A folder that a servlet is given. */
 export interface Mount {

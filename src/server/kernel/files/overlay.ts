@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { Blocks } from "./blocks.ts";
 import { Entries } from "./entries.ts";
 import { nodeCodec, totalsCodec, type FileNode, type Totals } from "./records.ts";

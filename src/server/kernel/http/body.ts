@@ -1,6 +1,6 @@
 import { Notes } from "../core/notes.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { excessOf } from "../core/shape.ts";
 import { stringBytes } from "../core/text.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { countedUnder, Unread } from "./unread.ts";
 
 const encoder = new TextEncoder();

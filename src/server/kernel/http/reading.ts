@@ -1,5 +1,5 @@
 /** How a response is handed to its client, and when that has read it. */
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Unread } from "./unread.ts";
 
 /** The size of the smallest buffer, in bytes. */

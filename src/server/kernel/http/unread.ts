@@ -1,7 +1,7 @@
 /** Bytes of answers and event streams that clients have not read yet, in this isolate: by caller or /48, and of all. */
 import { countedBy } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 
 /** Bytes that are counted together: in total, and by owner. Each ledger has room for `limits.unreadBytes`. */
 class Ledger {

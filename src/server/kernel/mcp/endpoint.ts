@@ -1,6 +1,6 @@
 import { readJson, type BodyCounter } from "../http/body.ts";
 import { Fault, report } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { parseJson } from "../core/text.ts";
 import { handleLegacy } from "./legacy/handle.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { parseTraceparent, type TraceParent } from "./trace-context.ts";
 import { beginningOf } from "../core/text.ts";
 

@@ -3,7 +3,7 @@
  * collector; and it passes the server's metrics on. Only self-hosted servers need it, because Cloudflare exports traces
  * itself. It is a separate Worker.
  */
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { TraceParent } from "./trace-context.ts";
 import { metricSettings, traceSettings, type TraceSettings } from "./otel-settings.ts";
 import { CollectedTrace } from "./collected.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { beginningOf, printable } from "../core/text.ts";
 import { runsOf } from "../settings/env.ts";
 import { parseTraceparent, placeIn, type Trace } from "./trace-context.ts";

@@ -1,11 +1,12 @@
 /** The settings of the server: their names, shapes and defaults, read once. */
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
-import { publicLimits } from "../core/limits.ts";
+import { publicLimits, type Limits } from "../core/limits.ts";
 import { nearest } from "../core/nearest.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
+import { whyNoLimit } from "./required-features.ts";
 import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
@@ -91,15 +92,18 @@ const publicUrl = z.pipe(
   z.transform((text: string) => withoutDotIn(new URL(text)).origin),
 );
 
-const limitNames = Object.keys(publicLimits) as [keyof typeof publicLimits];
+const limitNames = () => Object.keys(publicLimits) as (keyof Limits)[];
 const noLimit = (name: string): string => {
-  const meant = nearest(name, limitNames);
+  const why = whyNoLimit(name);
+  if (why !== undefined) return `has ${name}, but ${why}`;
+  const meant = nearest(name, limitNames());
   const hint = meant === undefined ? "see docs/configuration.md" : `did you mean ${meant}?`;
   return `has no ${name} (${hint})`;
 };
+/** Of the limits of all rooms that are loaded when it is called. */
 const limitsSchema = () =>
   z.partialRecord(
-    z.enum(limitNames),
+    z.enum(limitNames()),
     z.int("must be a whole number").check(z.nonnegative("must not be below 0")),
     {
       error: ({ keys }) =>

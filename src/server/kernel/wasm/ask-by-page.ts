@@ -1,5 +1,5 @@
 import type { Answer, Ask } from "../core/asks.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";

@@ -1,7 +1,7 @@
 import { Fault } from "../core/errors.ts";
 import type { Answer, Answers, Ask, Asks } from "../core/asks.ts";
 import { sentAsks, wrongElicitation } from "../schema/elicitations.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { shortened, textIn } from "../core/text.ts";
 import { viewIn, withoutView, withViewAt } from "../core/views.ts";
 import { Wait } from "../core/suspension.ts";

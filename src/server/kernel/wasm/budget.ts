@@ -1,5 +1,5 @@
 import { networkSiteOf } from "../core/callers.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { mebibytes } from "../core/text.ts";
 import type { Setup } from "./setup.ts";
 

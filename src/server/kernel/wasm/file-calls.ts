@@ -3,7 +3,7 @@ import { textIn } from "../core/text.ts";
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
 import { findPath, type ResolvedPath } from "../files/guest-paths.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import type { Guest } from "./guest.ts";
 import { charged } from "./wasi-files.ts";

@@ -2,7 +2,7 @@
  * The memory of dropped instances. V8 frees it when it collects garbage, which it does by itself only after gigabytes where
  * nothing limits its heap. A self-hosted server lets the Worker ask for it (`--expose-gc`); on Cloudflare the heap is small.
  */
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Guest } from "./guest.ts";
 
 /** Fuel of a collection: some 30 ms. */

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { excessOf } from "../core/shape.ts";
 import { GuestError, FuelMeter, type Fuel } from "./budget.ts";

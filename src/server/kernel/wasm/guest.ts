@@ -1,5 +1,5 @@
 import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { isChange, type Notification } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";

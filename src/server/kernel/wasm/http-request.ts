@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import { release } from "../core/parts.ts";
 import { accountOf, connectAccount } from "./account.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import type { MethodClass } from "../core/record.ts";
 import { GuestError, type Guest } from "./guest.ts";

@@ -2,7 +2,7 @@ import { adviceAfter, hasSentIn } from "../core/unknown-outcome.ts";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { Fault } from "../core/errors.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { JOURNAL_VERSION, forkOf, randomSeed } from "../core/record.ts";
 import type {
   Announced,

@@ -1,4 +1,4 @@
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { countGarbage, makeRoom } from "./garbage.ts";
 import { Guest, type Setup } from "./guest.ts";
 import {

@@ -2,7 +2,7 @@
 import { FileSystemError } from "../files/errors.ts";
 import type { Descriptor } from "../files/records.ts";
 import { RIGHT_READ, RIGHT_WRITE, RIGHTS_ALL } from "../files/rights.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { ranges, vectors } from "./wasi-abi.ts";
 import {
   demandWritable,

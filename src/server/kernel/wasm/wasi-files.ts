@@ -3,7 +3,7 @@ import { FileSystemError } from "../files/errors.ts";
 import type { Work } from "../files/table.ts";
 import type { Files } from "../files/files.ts";
 import type { Descriptor, FileNode } from "../files/records.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandardStream, now } from "./wasi-abi.ts";

@@ -3,7 +3,7 @@
  * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
  */
 import { RIGHTS_ALL } from "../files/rights.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import { Exit, type Guest } from "./guest.ts";
 import type { HostFunction, HostFunctions } from "./host-function.ts";
 import { errno, isStandardStream, now, vectors } from "./wasi-abi.ts";

@@ -1,6 +1,6 @@
 /** Work on bytes that QuickJS leaves to the platform: ciphers, hashes and encodings. */
 import { textIn } from "../core/text.ts";
-import { limits } from "../core/limits.ts";
+import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 

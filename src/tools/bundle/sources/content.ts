@@ -1,7 +1,7 @@
 /** Finds the wasm in what a source holds: the module itself, or a tar of files. */
 import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { unpackTar } from "modern-tar";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { dialectOf } from "../../../server/kernel/servlets/dialects.ts";
 import { Refusal } from "../refusal.ts";
 

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { jsonIn } from "../../../server/kernel/core/text.ts";
 import { Refusal } from "../refusal.ts";
 

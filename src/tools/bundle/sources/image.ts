@@ -1,5 +1,5 @@
 /** An image in a registry that holds a servlet. */
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { Refusal } from "../refusal.ts";
 import { wasmIn } from "./content.ts";
 import { parseReference, Repository, type OciDescriptor, type OciManifest } from "./registry.ts";

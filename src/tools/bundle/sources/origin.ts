@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { Refusal } from "../refusal.ts";
 import { bodyOf, requestSource } from "./http.ts";
 import { openImage, wasmOf, type OciImage } from "./image.ts";

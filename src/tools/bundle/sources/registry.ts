@@ -1,6 +1,6 @@
 /** One repository of a container registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md */
 import * as z from "zod";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { jsonIn } from "../../../server/kernel/core/text.ts";
 import { isLoopback } from "../../../server/kernel/http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";

@@ -8,7 +8,7 @@ import { getTrustedRoot } from "@sigstore/tuf";
 import { toSignedEntity, toTrustMaterial, Verifier } from "@sigstore/verify";
 import * as z from "zod";
 import { fits } from "../../../server/kernel/core/glob.ts";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { jsonIn } from "../../../server/kernel/core/text.ts";
 import { Refusal } from "../refusal.ts";
 import type { OciImage } from "./image.ts";

@@ -2,7 +2,7 @@
  * A Wasm module's outline, read and changed section by section, code left as it is.
  * Format: https://webassembly.github.io/spec/core/binary/modules.html
  */
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { concatenate } from "../../../server/kernel/wasm/image.ts";
 import { leb, Reader, sections, text } from "./bytes.ts";
 

@@ -1,7 +1,7 @@
 /** Refuses plugins that cannot be servlets, and says why. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { dialects } from "../../../server/kernel/servlets/dialects.ts";
 import { hostFunctions } from "../../../server/kernel/wasm/link.ts";
 import { Refusal } from "../refusal.ts";

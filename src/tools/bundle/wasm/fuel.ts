@@ -6,7 +6,7 @@
  * entered, a loop before each turn, each for its longest way (paths.ts); where that costs more than
  * `STRETCH` parts, the rest is paid on the way. Prices of instructions are in prices.ts.
  */
-import { limits } from "../../../server/kernel/core/limits.ts";
+import { limits } from "../limits.ts";
 import { concatenate } from "../../../server/kernel/wasm/image.ts";
 import { extend, outline, SECTION } from "./binary.ts";
 import { leb, Reader, sections, signedLeb, text } from "./bytes.ts";

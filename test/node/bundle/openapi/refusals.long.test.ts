@@ -3,7 +3,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { configureLimits, limits } from "../../../../src/server/kernel/core/limits.ts";
+import { configureLimits } from "../../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../../src/tools/bundle/limits.ts";
 import { loadServlet } from "../../../../src/tools/testing/index.ts";
 import { newServlet } from "../../../../src/tools/commands/new.ts";
 

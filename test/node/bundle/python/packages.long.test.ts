@@ -5,7 +5,7 @@ import { zipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { packagesOf } from "../../../../src/languages/python/packages.ts";
 import { requirementOf } from "../../../../src/languages/python/requirements.ts";
-import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../../src/tools/bundle/limits.ts";
 import { PackageIndex } from "./package-index.ts";
 
 let index: PackageIndex;

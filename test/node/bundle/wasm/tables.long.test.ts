@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assemble } from "../../../../src/tools/bundle/wasm/binaryen.ts";
 import { rewrite } from "../../../../src/tools/bundle/wasm/binary.ts";
 import { prepare } from "../../../../src/tools/bundle/wasm/prepare.ts";
-import { limits } from "../../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../../src/tools/bundle/limits.ts";
 
 let folder: string;
 beforeAll(async () => {

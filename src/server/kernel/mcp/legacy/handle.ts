@@ -1,6 +1,6 @@
 import { Replies } from "./replies.ts";
 import { Fault, report } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import { limits } from "../limits.ts";
 import { isObject, type Json } from "../../core/model.ts";
 import { traceIn, traceInHeaders, type Trace } from "../../observe/trace-context.ts";
 import { inRequestSpan, type Span } from "../../observe/spans.ts";

@@ -1,6 +1,6 @@
 /** Protocol 2026-07-28, without sessions. https://modelcontextprotocol.io/specification/2026-07-28 */
 import { Fault, report } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import { limits } from "../limits.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";

@@ -1,6 +1,6 @@
 /** Readers of a request's params. They throw `invalid_params` that names the param. */
 import { Fault } from "../../core/errors.ts";
-import { limits } from "../../core/limits.ts";
+import { limits } from "../limits.ts";
 import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { ClientDescription } from "../../core/call-context.ts";

@@ -1,0 +1,28 @@
+/** Limits of pages for people, and of what is stored for them. */
+import { addLimits } from "../../kernel/core/limits.ts";
+export { limits } from "../../kernel/core/limits.ts";
+
+declare module "../../kernel/core/limits.ts" {
+  interface Limits extends Own {}
+}
+
+type Own = typeof own;
+const own = addLimits({
+  public: {
+    /** How long a person stays signed in on pages of this server that answer questions. */
+    personMs: 15 * 60_000,
+  },
+  internal: {
+    /** Secrets that are kept for one principal, and as many connected accounts: a person has a few dozen of each. */
+    keptSecrets: 100,
+    /** How long a page waits after an answer for the next question. */
+    nextAskMs: 2000,
+    /** How long a person may take at a provider to connect an account, and how often it may be begun in that time. */
+    connectingMs: 10 * 60_000,
+    connecting: 20,
+    /** A token that is refused while it is as new as this is not renewed: it is not the token that is wrong. */
+    accountFreshMs: 60_000,
+    /** Calls that a person sees on the page of the account: each costs a request to its task. */
+    shownCalls: 50,
+  },
+});

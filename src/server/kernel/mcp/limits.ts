@@ -1,0 +1,27 @@
+/** Limits of MCP messages. */
+import { addLimits } from "../core/limits.ts";
+export { limits } from "../core/limits.ts";
+
+declare module "../core/limits.ts" {
+  interface Limits extends Own {}
+}
+
+type Own = typeof own;
+const own = addLimits({
+  public: {
+    /** Items on one page of a list. Some clients never ask for a second page. */
+    pageItems: 500,
+    /** How long clients may cache lists that were made with the bundle. They change with a deployment. */
+    listTtlMs: 300_000,
+  },
+  internal: {
+    /** Messages in one legacy batch. */
+    batchMessages: 50,
+    /**
+     * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
+     * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
+     * minute, some after half of that.
+     */
+    silentMs: 25_000,
+  },
+});

@@ -1,0 +1,18 @@
+/** Limits of traces. */
+import { addLimits } from "../core/limits.ts";
+export { limits } from "../core/limits.ts";
+
+declare module "../core/limits.ts" {
+  interface Limits extends Own {}
+}
+
+type Own = typeof own;
+const own = addLimits({
+  internal: {
+    /** Spans of one request, and characters of each text in them, which is a name mostly: where a call sends many requests. */
+    requestSpans: 1000,
+    spanCharacters: 256,
+    /** Spans that wait for a collector, some 20 MB. */
+    queuedSpans: 20_000,
+  },
+});
