@@ -120,9 +120,10 @@ const shared = addLimits({
     statusCharacters: 500,
     /**
      * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
-     * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
-     * minute, some after half of that.
+     * client gets a link. Clients give up a request after a minute, some after half of that.
      */
+    silentMs: 25_000,
+    /** A call that cannot, or is in the middle of something, is stopped after this time. */
     silentEndMs: 45_000,
     /** A longer sleep of a task holds no memory: an alarm wakes it. */
     sleepInPlaceMs: 5000,

@@ -17,11 +17,5 @@ const own = addLimits({
   internal: {
     /** Messages in one legacy batch. */
     batchMessages: 50,
-    /**
-     * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
-     * client gets a link. One that cannot, or is in the middle of something, is stopped. Clients give up a request after a
-     * minute, some after half of that.
-     */
-    silentMs: 25_000,
   },
 });
