@@ -11,10 +11,7 @@ import { currentWorkspace } from "./folders.ts";
 import { aligned } from "./table.ts";
 import { boundHere, demandProject } from "./wrangler-config.ts";
 
-/**
- * The lines of the command's output. What a feature adds is what the script would shrink by without that feature alone: 0 if
- * another one needs it.
- */
+/** The lines of the command's output. What a feature adds is what it needs beyond the kernel and the features above it. */
 export async function featureLines(): Promise<string[]> {
   const members = await makeBundle(currentWorkspace());
   const { profiles = {} } = (await readProfiles(".")) ?? {};
@@ -23,18 +20,26 @@ export async function featureLines(): Promise<string[]> {
   const servlets = members.map(({ found }) => found);
   const reasons = featuresFor({ servlets, profiles, ...bound });
   const present = [...reasons.keys()];
-  const whole = await scriptBytes(present);
-  const rows = await Promise.all(
-    present.map(async (name) => {
-      const bytes = whole - (await scriptBytes(present.filter((one) => one !== name)));
-      return [name, reasons.get(name)!, shown(bytes)];
-    }),
+  // Each of the first so many.
+  const [kernel, ...sizes] = await Promise.all(
+    [[], ...present.map((_, nth) => present.slice(0, nth + 1))].map(scriptBytes),
   );
-  const kernel = ["kernel", "serves servlets by itself", shown(await scriptBytes([]))];
+  const before = [kernel!, ...sizes];
+  const rows = present.map((name, nth) => [
+    name,
+    reasons.get(name)!,
+    shown(sizes[nth]! - before[nth]!),
+  ]);
+  const first = ["kernel", "serves servlets by itself", shown(kernel!)];
   const absent = FEATURES.filter((name) => !reasons.has(name));
   return [
     ...aligned(
-      [["feature", "included for", "adds"], kernel, ...rows, ["together", "", shown(whole)]],
+      [
+        ["feature", "included for", "adds"],
+        first,
+        ...rows,
+        ["together", "", shown(before.at(-1)!)],
+      ],
       2,
     ),
     ...(absent.length === 0 ? [] : [`Not in the script: ${absent.join(", ")}`]),
