@@ -23,8 +23,8 @@ interface Parts {
   selection: Selection;
   /** Its only caller, in whose state some servlets list their entries. */
   viewer: Viewer | undefined;
-  /** Finds the tools that servlets call, among all that their callers may call. */
-  find: FindTool;
+  /** For an old build: the registry of what is served now, where its calls find other tools. */
+  current: Registry | undefined;
   /** Returns the servlet of a catalog entry, connected. */
   servlet(prepared: PreparedServlet): Servlet;
 }
@@ -39,15 +39,15 @@ export class Registry implements Offered {
   /** The registry of everything that is served; with `parts` of another registry, it shares these. */
   constructor(served: Served, deployment: Deployment, parts: Partial<Parts> = {}) {
     const {
-      find = findIn(this),
-      servlet = connectedBy(deployment, find),
+      current,
+      servlet = connectedBy(deployment, findIn(current ?? this)),
       catalogs = new Catalogs({ ...served, deployment, lister: new Lister(deployment, servlet) }),
       selection = catalogs.whole,
       viewer,
     } = parts;
     this.deployment = deployment;
     this.#served = served;
-    this.#parts = { find, servlet, catalogs, selection, viewer };
+    this.#parts = { current, servlet, catalogs, selection, viewer };
   }
 
   #with(parts: Partial<Parts>): Registry {
@@ -77,8 +77,8 @@ export class Registry implements Offered {
 
   /** A registry that shares these lists, whose runs have the deployment changed so. */
   by(change: (deployment: Deployment) => Deployment): Registry {
-    const { catalogs, selection, viewer } = this.#parts;
-    return new Registry(this.#served, change(this.deployment), { catalogs, selection, viewer });
+    const { servlet: _, ...parts } = this.#parts;
+    return new Registry(this.#served, change(this.deployment), parts);
   }
 
   /**
@@ -87,14 +87,14 @@ export class Registry implements Offered {
    * the build is not kept, or the servlet keeps state.
    */
   async at(recorded: KnownRecord): Promise<Registry> {
-    const { selection, find } = this.#parts;
+    const { selection, current = this } = this.#parts;
     const { hash } = recorded.head;
     if (selection.members.some((one) => one.hash === hash)) return this;
     const old = await this.deployment.oldBuild?.(hash);
     if (old === undefined || keepsState(old.manifest)) throw outdated(recorded, old?.name);
     // The call may be one of `call_tool`.
     const own = selection.members.filter(({ name }) => name === SERVER_SERVLET);
-    const all = new Registry({ servlets: [...own, old] }, this.deployment, { find });
+    const all = new Registry({ servlets: [...own, old] }, this.deployment, { current });
     return all.within(selection.access.key);
   }
 
