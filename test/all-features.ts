@@ -10,13 +10,15 @@ import { searchFeature } from "../src/server/features/search/feature.ts";
 import { sessionsFeature } from "../src/server/features/sessions/feature.ts";
 import { signInFeature } from "../src/server/features/sign-in/feature.ts";
 import { stateFeature } from "../src/server/features/state/feature.ts";
+import { skillsFeature } from "../src/server/features/skills/feature.ts";
 import { tasksFeature } from "../src/server/features/tasks/feature.ts";
 import { toolCallsFeature } from "../src/server/features/tool-calls/feature.ts";
 import { usageFeature } from "../src/server/features/usage/feature.ts";
+import { viewsFeature } from "../src/server/features/views/feature.ts";
 
 /** Every feature: a bundle names those that its project needs. */
 export const features: readonly Feature[] = [
   ...[usageFeature, stateFeature, tasksFeature, carriedFeature, sessionsFeature, toolCallsFeature],
   ...[peopleFeature, signInFeature, issuersFeature, consoleFeature, installsFeature],
-  ...[operatorFeature, searchFeature, otcFeature],
+  ...[operatorFeature, searchFeature, viewsFeature, skillsFeature, otcFeature],
 ];

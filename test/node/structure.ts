@@ -67,6 +67,8 @@ export const ROOMS = [
   "features/installs",
   "features/operator",
   "features/search",
+  "features/views",
+  "features/skills",
   "features/otc",
   "features/people",
   "features/console",

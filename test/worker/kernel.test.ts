@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { createApp } from "../../src/server/kernel/app.ts";
 import { features } from "../all-features.ts";
 import { Kernel, type Feature } from "../../src/server/kernel/kernel.ts";
+import { VIEW_TYPE } from "../../src/server/kernel/core/views.ts";
+import { skillsFeature } from "../../src/server/features/skills/feature.ts";
+import { viewsFeature } from "../../src/server/features/views/feature.ts";
 import { durableObjects } from "../../src/server/kernel/objects.ts";
 import { bundle } from "../bundle.gen.ts";
 import { answerOf, ask, post, settings } from "./server.ts";
@@ -47,9 +50,33 @@ test.each(["/", "/tools", "/ask/x", "/operator/state/hello", "/authorize", "/con
   },
 );
 
-test("a method of a feature that is left out is unknown", async () => {
-  const { error } = await ask("tasks/get", { taskId: "a" }, {}, kernel);
+test.each([
+  ["tasks/get", { taskId: "a" }],
+  ["skills/list", {}],
+])("a method of a feature that is left out is unknown: %s", async (method, params) => {
+  const { error } = await ask(method, params, {}, kernel);
   expect(error).toMatchObject({ code: -32601 });
+});
+
+test("a server without views and skills neither lists nor declares them", async () => {
+  const of = async (server: typeof kernel) => {
+    const client = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [VIEW_TYPE] } } };
+    const shows = { "io.modelcontextprotocol/clientCapabilities": client };
+    const { result: listed } = await ask("resources/list", {}, shows, server);
+    const { result: found } = await ask("server/discover", {}, shows, server);
+    const uris: string[] = listed!["resources"].map(({ uri }: { uri: string }) => uri);
+    return {
+      schemes: uris.map((uri) => uri.split(":", 1)[0]),
+      extensions: Object.keys(found!["capabilities"]["extensions"] ?? {}),
+    };
+  };
+  const { schemes, extensions } = await of(serverWith([viewsFeature, skillsFeature]));
+  expect(schemes).toEqual(expect.arrayContaining(["ui", "skill"]));
+  expect(extensions).toHaveLength(2);
+  const without = await of(kernel);
+  expect(without.schemes).not.toContain("ui");
+  expect(without.schemes).not.toContain("skill");
+  expect(without.extensions).toEqual([]);
 });
 
 test.each(features.map((one) => [one.name, one] as const))(

@@ -23,6 +23,7 @@ import {
   type PreparedServlet,
   type StateOwner,
 } from "./servlets/bundle.ts";
+import type { Contributor } from "./servlets/catalog.ts";
 import type { Deployment, ServletRunner } from "./servlets/deployment.ts";
 import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
@@ -99,6 +100,8 @@ export interface Started {
   methods?: Methods;
   /** Answers a request to one of these paths that has failed, instead of the kernel. */
   refusal?: { paths: RegExp; answer(fault: Fault, challenge: string | undefined): Response };
+  /** What it adds to the catalog. */
+  catalog?: Contributor;
   /** What it adds to the deployment of servlets. */
   deployment?: Partial<Deployment>;
   /** Where some servlets run; those of features that began earlier come first. */
@@ -205,6 +208,7 @@ export class Kernel {
         count: this.counting?.count,
         own: this.#ownServlets(),
         profiles,
+        contributors: this.started.flatMap(({ catalog }) => catalog ?? []),
         runners: [...this.started.flatMap(({ runner }) => runner ?? []), noState],
       },
       ...this.started.map(({ deployment }) => deployment),

@@ -8,7 +8,9 @@ import {
   merge,
   overlapsIn,
   type Catalog,
+  type Clash,
 } from "../../server/kernel/servlets/catalog.ts";
+import { viewsContributor } from "../../server/features/views/views.ts";
 import { concernsOf } from "../../server/kernel/servlets/concerns.ts";
 import { dialectOf, dialects, type DialectName } from "../../server/kernel/servlets/dialects.ts";
 import { describeFailure, KIND_NAMES, NO_ENTRIES } from "../../server/kernel/servlets/servlet.ts";
@@ -435,7 +437,7 @@ export function catalogOf(members: readonly Member[]): Catalog {
     },
     lists: lists ?? NO_ENTRIES,
   }));
-  return merge(servlets, ({ kind, name, servlets: [first, second] }) => {
+  const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
     if (first === second) {
       throw new Refusal(
         `${places.get(first)}: two of its ${kind} are listed as ${name}: rename one of them in the servlet`,
@@ -444,5 +446,6 @@ export function catalogOf(members: readonly Member[]): Catalog {
     throw new Refusal(
       `${places.get(second)}: ${places.get(first)} also has ${name} (${kind}): ${clashRemedy(kind)}`,
     );
-  });
+  };
+  return merge(servlets, onClash, { contributors: [viewsContributor] });
 }

@@ -8,6 +8,8 @@ import {
   secretsOf,
 } from "../../server/features/installs/permissions.ts";
 import { printable } from "../../server/kernel/core/text.ts";
+import { skillsContributor } from "../../server/features/skills/skills.ts";
+import { viewsContributor } from "../../server/features/views/views.ts";
 import { merge } from "../../server/kernel/servlets/catalog.ts";
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { NO_ENTRIES } from "../../server/kernel/servlets/servlet.ts";
@@ -56,7 +58,9 @@ function permissionRows(manifest: Manifest): Row[] {
 /** Everything it lists, under the names that clients see. Descriptions are not shortened, as models read them whole. */
 function offerRows(build: Build): Row[] {
   const { lists = NO_ENTRIES } = build;
-  const seen = merge([{ servlet: build, lists }], () => {}).lists;
+  const seen = merge([{ servlet: build, lists }], () => {}, {
+    contributors: [viewsContributor, skillsContributor],
+  }).lists;
   const text = (description = "no description") => description.replace(/\s+/g, " ");
   return [
     ...seen.tools.map((one): Row => [`tool ${one.name}`, text(one.description)]),

@@ -6,19 +6,21 @@ import { makeBundle } from "../bundle/bundle.ts";
 import { FEATURES, featureExport, featuresFor } from "../bundle/features.ts";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { readProfiles } from "../bundle/profiles.ts";
+import { skillsIn } from "../bundle/skills.ts";
 import { FOR_WORKERD } from "./entry.ts";
-import { currentWorkspace } from "./folders.ts";
+import { CACHE, currentWorkspace } from "./folders.ts";
+import { projectOf } from "./make-module.ts";
 import { aligned } from "./table.ts";
 import { boundHere, demandProject } from "./wrangler-config.ts";
 
 /** The lines of the command's output. What a feature adds is what it needs beyond the kernel and the features above it. */
 export async function featureLines(): Promise<string[]> {
   const members = await makeBundle(currentWorkspace());
-  const { profiles = {} } = (await readProfiles(".")) ?? {};
+  const { profiles } = (await readProfiles(".")) ?? {};
+  const { archive: skills } = await skillsIn(".", CACHE);
   demandProject();
   const bound = boundHere()!;
-  const servlets = members.map(({ found }) => found);
-  const reasons = featuresFor({ servlets, profiles, ...bound });
+  const reasons = featuresFor({ ...projectOf(members, { skills, profiles }), ...bound });
   const present = [...reasons.keys()];
   // Each of the first so many.
   const [kernel, ...sizes] = await Promise.all(

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { jsonIn } from "../../server/kernel/core/text.ts";
 import { RUNS } from "../../server/kernel/settings/own-names.ts";
 import { manifestSchema } from "../../server/kernel/servlets/manifest.ts";
+import type { Profiles } from "../../server/kernel/servlets/profiles.ts";
 import { missingIn } from "../../server/kernel/servlets/variables.ts";
 import { makeBundle, type Member } from "../bundle/bundle.ts";
 import { bundleSource, moduleChanges, newBuilds } from "../bundle/bundle-module.ts";
@@ -19,7 +20,7 @@ import { localVariables } from "./local-variables.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { checkProfiles, profilesJsonSchema, readProfiles } from "../bundle/profiles.ts";
 import { runnerScripts, type RunnerScripts } from "../bundle/runner-scripts.ts";
-import { demandOwnFolders, skillsIn } from "../bundle/skills.ts";
+import { demandOwnFolders, skillsIn, type SkillArchive } from "../bundle/skills.ts";
 import { printableLines } from "../../server/kernel/core/text.ts";
 import { variablesFileIn } from "../bundle/variable-files.ts";
 import { compileQuickly } from "../bundle/work.ts";
@@ -89,7 +90,7 @@ export async function makeModule(
     // The version of this repository is that of the software, which is the default.
     const version = isInstalled ? await versionOfProject() : undefined;
     const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
-    const features = featuresOf({ servlets, profiles });
+    const features = featuresOf(projectOf(members, { skills, profiles }));
     const own = { skills, profiles, version, worker, features };
     const source = bundleSource(members, values.out, runner, own);
     await writeIfNew(values.out, source);
@@ -122,14 +123,23 @@ export async function makeModule(
   }
 }
 
+/** These members with what the project has beside them, as features need to know it. */
+export const projectOf = (
+  members: readonly Member[],
+  { skills, profiles = {} }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined },
+): Pick<Project, "servlets" | "profiles" | "hasSkills"> => ({
+  servlets: members.map(({ found: { name, manifest }, lists, skills: own }) => {
+    return { name, manifest, lists, hasSkills: own !== undefined };
+  }),
+  hasSkills: skills !== undefined,
+  profiles,
+});
+
 /** The features that the project in this folder needs; all features if it has no wrangler.toml. */
-export function featuresOf({
-  servlets,
-  profiles = {},
-}: Pick<Project, "servlets"> & { profiles?: Project["profiles"] | undefined }) {
+export function featuresOf(project: ReturnType<typeof projectOf>) {
   const bound = boundHere();
   if (bound === undefined) return FEATURES;
-  return [...featuresFor({ servlets, profiles, ...bound }).keys()];
+  return [...featuresFor({ ...project, ...bound }).keys()];
 }
 
 /** The text of the module in a file; empty if there is none. */

@@ -9,7 +9,7 @@ import { SERVLET_EXPORTS } from "../bundle/wasm/check.ts";
 import { type Prepared } from "../bundle/wasm/prepare.ts";
 import { isInterpreted } from "../bundle/source.ts";
 import { asModelsSee, tokensOf } from "../../server/kernel/servlets/concerns.ts";
-import { isForModels } from "../../server/kernel/servlets/views.ts";
+import { isForModels } from "../../server/kernel/core/views.ts";
 import { DOCS } from "../bundle/own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
 import { FREE_CPU_MS, kilobytes, WORKER_BYTES } from "./table.ts";

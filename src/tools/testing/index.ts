@@ -38,6 +38,8 @@ import { HOW_TO_SET } from "../../server/kernel/servlets/config.ts";
 import { grants } from "../../server/kernel/servlets/scopes.ts";
 import { tidyToolResult } from "../../server/kernel/servlets/tidy/results.ts";
 import { keepsState } from "../../server/kernel/servlets/manifest.ts";
+import { skillsContributor } from "../../server/features/skills/skills.ts";
+import { viewsContributor } from "../../server/features/views/views.ts";
 import { Registry } from "../../server/kernel/servlets/registry.ts";
 import { Again, perform, whateverFor, type Waiting } from "../../server/kernel/calls/engine.ts";
 import { toolCallerOf } from "../../server/features/tool-calls/tool-caller.ts";
@@ -134,6 +136,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       toolCaller: (outer) => toolCallerOf({ ...outer, find: scriptedTools(script, outer.servlet) }),
       secrets: scriptedSecrets(script),
       accounts: scriptedAccounts(script),
+      contributors: [viewsContributor, skillsContributor],
     };
     const registry = new Registry(
       { servlets: [servlet] },

@@ -8,7 +8,8 @@ import type {
 import { isObject } from "../../server/kernel/core/model.ts";
 import { viewHeaders } from "../../server/kernel/servlets/view-headers.ts";
 import type { PreparedServlet } from "../../server/kernel/servlets/bundle.ts";
-import { isForViews, viewAt, viewResources } from "../../server/kernel/servlets/views.ts";
+import { isForViews } from "../../server/kernel/core/views.ts";
+import { viewResources } from "../../server/features/views/views.ts";
 import type { Script, Tested } from "./script.ts";
 
 /**
@@ -79,14 +80,15 @@ export interface ViewsServlet {
 /** The servlet's view with this name. */
 export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
   const { servlet, lists } = of;
-  const uri = viewResources(servlet).find((view) => view.name === name)?.uri;
-  const found = uri === undefined ? undefined : viewAt(servlet, uri);
-  if (found === undefined || typeof found.document !== "object") {
-    const known = viewResources(servlet).map((view) => view.name);
+  const all = viewResources(servlet);
+  const view = all.find((one) => one.name === name);
+  const document = view && servlet.views?.[name];
+  if (document === undefined) {
+    const known = all.map((one) => one.name);
     throw new Error(`There is no view ${name}: ${known.join(", ") || "the servlet has none"}.`);
   }
-  const html = new TextDecoder().decode(found.document);
-  const ui = found.resource._meta?.["ui"];
+  const html = new TextDecoder().decode(document);
+  const ui = view?._meta?.["ui"];
   const declared = isObject(ui) ? ui : {};
   const call: ViewUnderTest["call"] = async (tool, args = {}, script = {}) => {
     const listed = lists.tools.find((one) => one.name === tool);

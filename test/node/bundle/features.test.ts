@@ -9,6 +9,9 @@ import {
   neededBindings,
   type Project,
 } from "../../../src/tools/bundle/features.ts";
+import type { Lists } from "../../../src/server/kernel/core/model.ts";
+import { VIEW_TYPE } from "../../../src/server/kernel/core/views.ts";
+import { NO_ENTRIES } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundleSource } from "../../../src/tools/bundle/bundle-module.ts";
 import {
   abandonedClasses,
@@ -16,10 +19,15 @@ import {
   lackingLines,
 } from "../../../src/tools/commands/wrangler-config.ts";
 
-const servlet = (name: string, manifest: Project["servlets"][number]["manifest"] = {}) => ({
-  name,
-  manifest,
-});
+type Servlet = Project["servlets"][number];
+const servlet = (
+  name: string,
+  manifest: Servlet["manifest"] = {},
+  others: Partial<Servlet> = {},
+): Servlet => ({ name, manifest, lists: NO_ENTRIES, ...others });
+
+const inputSchema = { type: "object" } as const;
+const listing = (lists: Partial<Lists>) => servlet("a", {}, { lists: { ...NO_ENTRIES, ...lists } });
 
 /** The features of a project with these bindings, and otherwise one plain servlet. */
 const featuresWith = (bindings: readonly string[], project: Partial<Project> = {}) => [
@@ -65,7 +73,56 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     ["tool-calls"],
   ],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
-  ["servlets can be installed", ["INSTALLS"], {}, ["state", "tool-calls", "installs", "operator"]],
+  [
+    "servlets can be installed",
+    ["INSTALLS"],
+    {},
+    ["state", "tool-calls", "installs", "operator", "views", "skills"],
+  ],
+  [
+    "a servlet has views",
+    [],
+    { servlets: [servlet("a", { views: { board: { file: "board.html" } } })] },
+    ["views"],
+  ],
+  [
+    "a tool is for views alone",
+    [],
+    {
+      servlets: [
+        servlet(
+          "a",
+          { tools: { move: { visibility: ["app"] } } },
+          { lists: { ...NO_ENTRIES, tools: [{ name: "move", inputSchema }] } },
+        ),
+      ],
+    },
+    ["views"],
+  ],
+  [
+    "a servlet lists a view itself",
+    [],
+    { servlets: [listing({ resources: [{ uri: "ui://a/b", name: "b", mimeType: VIEW_TYPE }] })] },
+    ["views"],
+  ],
+  [
+    "a tool of a servlet names a view itself",
+    [],
+    {
+      servlets: [
+        listing({ tools: [{ name: "t", inputSchema, _meta: { "ui/resourceUri": "x" } }] }),
+      ],
+    },
+    ["views"],
+  ],
+  [
+    "lists are asked for at run time",
+    [],
+    { servlets: [servlet("a", {}, { lists: undefined })] },
+    ["views"],
+  ],
+  ["a servlet has skills", [], { servlets: [servlet("a", {}, { hasSkills: true })] }, ["skills"]],
+  ["the project has skills", [], { hasSkills: true }, ["skills"]],
 ])("where %s, the script has what that needs", (_what, bindings, project, features) => {
   expect(featuresWith(bindings, project)).toEqual(features);
 });

@@ -35,6 +35,8 @@ const orders = <T>(all: readonly T[]): T[][] =>
     : all.flatMap((one, at) => orders(all.toSpliced(at, 1)).map((rest) => [one, ...rest]));
 
 const deployment = deploymentOf(readSettings({}), {});
+const overlapsWith = (one: Parameters<typeof overlapsOf>[0], servlets: PreparedServlet[]) =>
+  overlapsOf(one, { servlets, contributors: [] });
 const registryOf = (servlets: PreparedServlet[]) => new Registry({ servlets }, deployment);
 
 const ALL = [
@@ -175,7 +177,7 @@ describe("a servlet whose templates take too many steps", () => {
       parts: { module: "0".repeat(64) },
     };
     for (const before of orders([expensive, servlet("other", { uris: [LONG] })])) {
-      const warnings = overlapsOf(new_, before).join("\n");
+      const warnings = overlapsWith(new_, before).join("\n");
       expect(warnings).toContain("of new also fits");
     }
   });
@@ -191,7 +193,7 @@ describe("a template that fits what another servlet has", () => {
     ["has another name in it", ["status://{number}"], ["status://{number}", "status://{code}"]],
   ])("is told of where it %s", (_, templates, named) => {
     for (const servlets of orders([ALL[1]!, ALL[3]!])) {
-      const warnings = overlapsOf(build(servlet("new", { templates })), servlets);
+      const warnings = overlapsWith(build(servlet("new", { templates })), servlets);
       expect(warnings.length).toBeGreaterThan(0);
       for (const one of named) expect(warnings.join("\n")).toContain(one);
     }
@@ -208,7 +210,7 @@ describe("a template that fits what another servlet has", () => {
     ["a name that others list", [], ["new://2"], /^Beware: a also lists resources of new:/],
     ["a host of two", ["https://x/1"], ["https://x/2"], /all list resources of https:\/\/x/],
   ])("is told of with %s", (_, uris, others, warning) => {
-    const found = overlapsOf(build(servlet("new", { uris })), [servlet("a", { uris: others })]);
+    const found = overlapsWith(build(servlet("new", { uris })), [servlet("a", { uris: others })]);
     expect(found).toEqual([expect.stringMatching(warning)]);
   });
 
@@ -217,7 +219,7 @@ describe("a template that fits what another servlet has", () => {
     configureLimits({ checkSteps: 5000 });
     const before = Array.from({ length: 40 }, (_, at) => "{+a}".repeat(100) + at);
     const mine = servlet("new", { templates: [...before, "{+any}"] });
-    const warnings = overlapsOf(build(mine), [servlet("other", { uris: ["z://1"] })]);
+    const warnings = overlapsWith(build(mine), [servlet("other", { uris: ["z://1"] })]);
     configureLimits({ checkSteps });
     expect(warnings.join("\n")).toMatch(
       /also fits z:\/\/1 of other|of new are too many or too long/,
@@ -229,7 +231,7 @@ describe("a template that fits what another servlet has", () => {
       templates: ["mine://{+any}", "mine://{id}"],
       uris: ["mine://1"],
     });
-    expect(overlapsOf(build(mine), ALL.slice(1))).toEqual([]);
+    expect(overlapsWith(build(mine), ALL.slice(1))).toEqual([]);
   });
 });
 

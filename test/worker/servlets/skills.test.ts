@@ -4,7 +4,9 @@ import { createApp } from "../../../src/server/kernel/app.ts";
 import type { Build } from "../../../src/server/features/installs/build.ts";
 import { demandServable } from "../../../src/server/features/installs/servable.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
-import { isSkillOfProject, readSkill } from "../../../src/server/kernel/servlets/skills.ts";
+import { skillsContributor } from "../../../src/server/features/skills/skills.ts";
+import type { PreparedServlet, StoredPart } from "../../../src/server/kernel/servlets/bundle.ts";
+import { isSkillOfProject } from "../../../src/server/kernel/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";
@@ -183,6 +185,10 @@ test("who may not use a servlet does not see its skills", async () => {
 });
 
 describe("skills of an installed build", () => {
+  const readSkill = (servlet: PreparedServlet, uri: string, stored: StoredPart) =>
+    skillsContributor.resources!(servlet)
+      .find(({ resource }) => resource.uri === uri)!
+      .read(stored);
   const file = { path: "a/SKILL.md", type: "text/markdown", isText: true, digest: "", size: 3 };
   const skills = { skills: [], files: [file] };
   const build = (files: object[], parts: object = { skills: "x" }) =>

@@ -6,6 +6,7 @@ import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
 import { directoryOf } from "../../../src/server/features/otc/directory.ts";
 import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
 import { merge, type Clash } from "../../../src/server/kernel/servlets/catalog.ts";
+import { viewsContributor } from "../../../src/server/features/views/views.ts";
 import { NO_ENTRIES } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { begin, send, serverOf } from "../calls/client.ts";
@@ -18,6 +19,7 @@ const EXTENSION = "io.modelcontextprotocol/ui";
 const TYPE = "text/html;profile=mcp-app";
 const VIEWS = { extensions: { [EXTENSION]: { mimeTypes: [TYPE] } } };
 const URI = "ui://viewing/board";
+const contributors = [viewsContributor];
 const shows = { "io.modelcontextprotocol/clientCapabilities": VIEWS };
 
 interface Listed {
@@ -125,7 +127,7 @@ describe("another servlet", () => {
       { servlet: other, lists: { ...NO_ENTRIES, ...lists } },
       { servlet: of, lists: NO_ENTRIES },
     ];
-    return { clashes, ...merge(all, (clash) => clashes.push(clash)) };
+    return { clashes, ...merge(all, (clash) => clashes.push(clash), { contributors }) };
   };
 
   test.each([
@@ -140,8 +142,7 @@ describe("another servlet", () => {
     const shared = merge(
       [{ servlet: { ...viewing, name: "another" }, lists: { ...NO_ENTRIES, resources: listed } }],
       () => {},
-      undefined,
-      [viewing, dynamic],
+      { contributors, shown: [viewing, dynamic] },
     );
     expect(shared.resources.has(URI)).toBe(false);
   });
@@ -167,7 +168,9 @@ describe("another servlet", () => {
     const { lists } = merged({ tools: [tool(meta)] }, dynamic, manifest);
     expect(JSON.stringify(lists.tools)).not.toContain("resourceUri");
     const own = { ...viewing, manifest: { ...viewing.manifest, ...manifest } };
-    const { lists: seen } = merge([{ servlet: own, lists: viewing.lists! }], () => {});
+    const { lists: seen } = merge([{ servlet: own, lists: viewing.lists! }], () => {}, {
+      contributors,
+    });
     expect(JSON.stringify(seen)).not.toContain("ui://");
   });
 
@@ -187,7 +190,10 @@ test.each([
 ])("an installed view of %i bytes is read if it is not too large", async (size, expected) => {
   const { views: _, ...viewing } = bundle.servlets.find(({ name }) => name === "viewing")!;
   const servlet = { ...viewing, parts: { module: "m", views: { board: "d" } } };
-  const deployment = { storedPart: async () => new TextEncoder().encode(" ".repeat(size)).buffer };
+  const deployment = {
+    contributors,
+    storedPart: async () => new TextEncoder().encode(" ".repeat(size)).buffer,
+  };
   const registry = new Registry({ servlets: [servlet] }, deployment as unknown as Deployment);
   const { run } = await registry.resolve({ kind: "resource", name: URI });
   const read = async () => JSON.stringify(await run({} as CallContext));

@@ -8,14 +8,14 @@ import { rulesOf } from "../../kernel/schema/words.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import {
   asksUser,
-  isListed,
+  listedResources,
   shownOf,
   type Catalog,
   type ToolEntry,
 } from "../../kernel/servlets/catalog.ts";
 import { concernsOf, tokensOf } from "../../kernel/servlets/concerns.ts";
 import { RESERVED_NAMES } from "../../kernel/servlets/scopes.ts";
-import { isForModels } from "../../kernel/servlets/views.ts";
+import { isForModels } from "../../kernel/core/views.ts";
 import { badge, emptyState, tableOf, type Tone } from "../people/components.ts";
 import { markdownOf } from "./markdown-page.ts";
 
@@ -30,7 +30,7 @@ export interface Offers {
   servlets: readonly PreparedServlet[];
   catalog: Catalog;
   /** The text of a skill's SKILL.md; undefined if it cannot be read. */
-  skillText?(servlet: PreparedServlet, uri: string): Promise<string | undefined>;
+  skillText?(uri: string): Promise<string | undefined>;
   /** The scope that a caller needs for this entry of a servlet; undefined where no scopes are configured. */
   scopeOf(servlet: string, own: string): string | undefined;
 }
@@ -130,8 +130,7 @@ export async function entryPage(
   const found = [...of.values()]
     .flat()
     .find(({ kind, name }) => kind === ref.kind && name === ref.name);
-  const text =
-    found?.group === "skill" ? await offers.skillText?.(found.servlet, found.name) : undefined;
+  const text = found?.group === "skill" ? await offers.skillText?.(found.name) : undefined;
   const pane = found === undefined ? missing(ref) : paneOf(found, text);
   const body = html`<div class="explore beside">
     <nav class="list" aria-label="Tools, prompts and resources">${listOf(offers, of, ref)}</nav>
@@ -217,9 +216,8 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     all.push(entry);
   };
   for (const entry of shownOf(catalog.tools.values())) {
-    const { own, servlet, tool } = entry;
-    const unlisted = catalog.isListed?.(servlet.name, own) === false ? tool : undefined;
-    add(own, { ...toolEntry(entry), unlisted });
+    const unlisted = entry.unlisted === undefined ? undefined : entry.tool;
+    add(entry.own, { ...toolEntry(entry), unlisted });
   }
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description: about = "", arguments: args = [] } = prompt;
@@ -232,9 +230,9 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   }
   const mediaBadge = (mimeType: string | undefined) =>
     mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
-  for (const { servlet, resource, file } of [...catalog.resources.values()].filter(isListed)) {
+  for (const { servlet, resource, kind } of listedResources(catalog)) {
     const { uri: name, mimeType, description: about = resource.name } = resource;
-    const isSkill = file?.skill !== undefined;
+    const isSkill = kind === "skills";
     // Its URI ends with SKILL.md.
     const title = resource.title ?? (isSkill ? resource.name : undefined);
     const group = isSkill ? "skill" : name.startsWith("ui:") ? "view" : "resource";

@@ -7,7 +7,7 @@ import { limits, publicLimits, type Limits } from "../../kernel/core/limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { storageRoom } from "../../kernel/core/storage-room.ts";
 import type { Markup } from "../../kernel/http/document.ts";
-import { isListed } from "../../kernel/servlets/catalog.ts";
+import { listedResources } from "../../kernel/servlets/catalog.ts";
 import type { ConsoleServer } from "./console-server.ts";
 import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { act, doneText } from "./operate-actions.ts";
@@ -47,7 +47,7 @@ async function overviewOf(
     problem = report(error).message;
   });
   const entries = new Map<string, number>();
-  const resources = [...(catalog?.resources.values() ?? [])].filter(isListed);
+  const resources = catalog && listedResources(catalog);
   for (const kind of [catalog?.tools.values(), catalog?.prompts.values(), resources]) {
     for (const { servlet } of kind ?? [])
       entries.set(servlet.name, (entries.get(servlet.name) ?? 0) + 1);

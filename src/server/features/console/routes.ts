@@ -13,8 +13,6 @@ import { endpointOf } from "./connect.ts";
 import { entryIn } from "./explore.ts";
 import type { View } from "../people/view.ts";
 import type { ConsoleServer } from "./console-server.ts";
-import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
-import { readSkill } from "../../kernel/servlets/skills.ts";
 import { scopeFor } from "../../kernel/servlets/scopes.ts";
 import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { consoleMcpPath, PAGES } from "../people/paths.ts";
@@ -97,16 +95,20 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
         profile === undefined && settings.SCOPES
           ? scopeFor(servlet, own, settings.SCOPES)
           : undefined;
-      const offers = async () => ({
-        servlets: registry.servlets,
-        catalog: await registry.catalog(),
-        async skillText(servlet: PreparedServlet, uri: string) {
-          const read = await readSkill(servlet, uri, parts.deployment.storedPart).catch(noneRead);
-          const [one] = read?.contents ?? [];
-          return one !== undefined && "text" in one ? one.text : undefined;
-        },
-        scopeOf,
-      });
+      const offers = async () => {
+        const catalog = await registry.catalog();
+        return {
+          servlets: registry.servlets,
+          catalog,
+          async skillText(uri: string) {
+            const { read } = catalog.resources.get(uri) ?? {};
+            const found = await read?.(parts.deployment.storedPart).catch(noneRead);
+            const [one] = found?.contents ?? [];
+            return one !== undefined && "text" in one ? one.text : undefined;
+          },
+          scopeOf,
+        };
+      };
       return startPage({
         ...siteFor(visitor, profile?.name),
         endpoint: endpointOf(

@@ -114,14 +114,15 @@ export class Installer {
 
   /** Warnings for whoever approves a build, besides its permissions. */
   async #warnings(build: Build): Promise<string[]> {
-    const { servlets } = (await this.#registry()).whole;
+    const { whole } = await this.#registry();
+    const { servlets } = whole;
     const toolkit = toolkitOf(build);
     const same = servlets.filter((one) => one.name !== build.name && toolkitOf(one) === toolkit);
     const versions = same.map(
       (one) =>
         `Beware: ${printable(one.name)} also has the toolkit ${printable(toolkit)}, in version ${versionOf(one)}; this one is ${versionOf(build)}. MCP clients get the newest alone.`,
     );
-    return [...versions, ...overlapsOf(build, servlets)];
+    return [...versions, ...overlapsOf(build, whole)];
   }
 
   /** What its install would mean, for who decides that: its permissions and the warnings. */
@@ -132,7 +133,8 @@ export class Installer {
   /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */
   async demandInstallable(build: Build): Promise<void> {
     const { name } = build;
-    const { servlets } = (await this.#registry()).whole;
+    const { whole } = await this.#registry();
+    const { servlets } = whole;
     const isOwn = servlets.some((one) => one.name === name && one.module !== undefined);
     if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
     for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
@@ -141,7 +143,7 @@ export class Installer {
       build,
       servlets.filter((one) => one.module !== undefined),
     );
-    refuseClashes(build, servlets);
+    refuseClashes(build, whole);
   }
 
   /** Replays the tasks that wait for a servlet with another build of it. Throws `invalid_params` for one that cannot be loaded. */

@@ -9,6 +9,8 @@ import { hasRow, firstRow } from "../../kernel/storage/tables.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { stringBytes } from "../../kernel/core/text.ts";
+import type { Contributor } from "../../kernel/servlets/catalog.ts";
+import type { Deployment } from "../../kernel/servlets/deployment.ts";
 import type { BundledServlets } from "../../kernel/servlets/bundle.ts";
 import { RESERVED_NAMES } from "../../kernel/servlets/scopes.ts";
 import { bucketOf, type BuildsEnv } from "./bucket.ts";
@@ -43,6 +45,7 @@ export interface InstallsEnv extends BuildsEnv, HubsEnv {
  */
 export class Installs extends DurableObject<InstallsEnv> {
   readonly #bundled: BundledServlets["servlets"];
+  readonly #contributors: readonly Contributor[];
   readonly #sql: SqlStorage;
   readonly #alarm = new Alarm(this.ctx.storage);
   /** In a copy: what the original serves. */
@@ -51,7 +54,10 @@ export class Installs extends DurableObject<InstallsEnv> {
   constructor(
     state: DurableObjectState,
     env: InstallsEnv,
-    { bundle }: { bundle: BundledServlets },
+    {
+      bundle,
+      deployment,
+    }: { bundle: BundledServlets; deployment: Pick<Deployment, "contributors"> },
   ) {
     super(state, env);
     const original = originalOf(state.id.name);
@@ -62,6 +68,7 @@ export class Installs extends DurableObject<InstallsEnv> {
       this.#known = new KnownAnswer(ask, () => Math.min(COPY_MS, limits.installsMs));
     }
     this.#bundled = bundle.servlets;
+    this.#contributors = deployment.contributors ?? [];
     this.#sql = state.storage.sql;
     this.#sql.exec(TABLES);
   }
@@ -372,7 +379,10 @@ export class Installs extends DurableObject<InstallsEnv> {
   #refuseClashes(build: Build): void {
     const names = new Set(this.#bundled.map(({ name }) => name));
     const others = this.#served().filter(({ name }) => !names.has(name));
-    refuseClashes(build, [...this.#bundled, ...others.map(buildIn)]);
+    refuseClashes(build, {
+      servlets: [...this.#bundled, ...others.map(buildIn)],
+      contributors: this.#contributors,
+    });
   }
 
   #versionsOf(name: string): VersionRow[] {

@@ -6,8 +6,15 @@ import { Fault } from "../../kernel/core/errors.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { Schema, SchemaError } from "../../kernel/schema/schema.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
-import { clashRemedy, merge, overlapsIn } from "../../kernel/servlets/catalog.ts";
+import {
+  clashRemedy,
+  merge,
+  overlapsIn,
+  type Catalog,
+  type Clash,
+} from "../../kernel/servlets/catalog.ts";
 import { keepsState, manifestSchema, type Manifest } from "../../kernel/servlets/manifest.ts";
+import type { Registry } from "../../kernel/servlets/registry.ts";
 import { once } from "../../kernel/core/once.ts";
 import { NO_ENTRIES } from "../../kernel/servlets/servlet.ts";
 import { entryCharacters } from "../../kernel/servlets/skills.ts";
@@ -172,9 +179,9 @@ export function demandToolkit(build: Build, servlets: readonly PreparedServlet[]
 }
 
 /** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */
-export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]): void {
+export function refuseClashes(build: Build, others: Others): void {
   try {
-    merge(listsWith(build, servlets), ({ kind, name, servlets: [first, second] }) => {
+    merged(build, others, ({ kind, name, servlets: [first, second] }) => {
       if (second !== build.name) return;
       if (first === second) {
         throw new Fault(
@@ -196,13 +203,24 @@ export function refuseClashes(build: Build, servlets: readonly PreparedServlet[]
 }
 
 /** Resource templates of a build that fit what another of these servlets has, and the reverse, for the person who approves it. */
-export function overlapsOf(build: Build, servlets: readonly PreparedServlet[]): string[] {
-  const all = merge(listsWith(build, servlets), () => {});
+export function overlapsOf(build: Build, others: Others): string[] {
+  const all = merged(build, others, () => {});
   return overlapsIn(all, build.name).map((one) => printable(`Beware: ${one.text}.`));
 }
 
-/** The lists of the servlets as they will be with this build. */
-function listsWith(build: Build, servlets: readonly PreparedServlet[]) {
+/** What is served already. */
+type Others = Pick<Registry, "servlets" | "contributors">;
+
+/** The catalog as it will be with this build. */
+function merged(
+  build: Build,
+  { servlets, contributors }: Others,
+  onClash: (clash: Clash) => void,
+): Catalog {
   const others = servlets.filter(({ name }) => name !== build.name);
-  return [...others, build].map((servlet) => ({ servlet, lists: servlet.lists ?? NO_ENTRIES }));
+  const all = [...others, build].map((servlet) => ({
+    servlet,
+    lists: servlet.lists ?? NO_ENTRIES,
+  }));
+  return merge(all, onClash, { contributors });
 }

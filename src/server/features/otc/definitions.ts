@@ -9,7 +9,7 @@ import {
 import { wholeMatch, withPortable } from "../../kernel/servlets/catalog.ts";
 import type { Manifest } from "../../kernel/servlets/manifest.ts";
 import { folded, toolkitOf, versionOf } from "../../kernel/servlets/toolkit.ts";
-import { isForModels, withView } from "../../kernel/servlets/views.ts";
+import { isForModels } from "../../kernel/core/views.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import { mapValues } from "../../kernel/core/values.ts";
 import {
@@ -42,7 +42,9 @@ export function define(owner: Owner, { tools }: Pick<Lists, "tools">): Defined {
   const isSkipped = wholeMatch(owner.manifest.skip_tools);
   const warnings: string[] = [];
   const defined = tools.flatMap((tool): [string, ToolDefinition][] => {
-    if (isSkipped(tool.name) || !isForModels(withView(tool, owner))) return [];
+    const { visibility } = owner.manifest.tools?.[tool.name] ?? {};
+    const mayCall = visibility?.includes("model") ?? isForModels(tool);
+    if (isSkipped(tool.name) || !mayCall) return [];
     try {
       return [[tool.name, definitionOf(owner, tool)]];
     } catch (error) {

@@ -4,6 +4,7 @@ import type { ToolDefinition } from "../../kernel/core/model.ts";
 import { nearest } from "../../kernel/core/nearest.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import { shownOf, type Catalog, type ToolEntry } from "../../kernel/servlets/catalog.ts";
+import { isForSearch } from "../../kernel/servlets/scopes.ts";
 import { compareVersions } from "../../kernel/servlets/toolkit.ts";
 import { printableLines } from "../../kernel/core/text.ts";
 import { define } from "./definitions.ts";
@@ -26,7 +27,9 @@ interface Directory {
   find(id: string): Offer;
 }
 
-export const directoryOf = oncePer(({ versions }: Catalog): Directory => {
+export const directoryOf = oncePer((catalog: Catalog): Directory => {
+  // Here all tools are listed.
+  const versions = catalog.versions.filter(({ servlet, own }) => !isForSearch(servlet.name, own));
   const offers = new Map<string, Offer>();
   for (const [servlet, entries] of Map.groupBy(versions, (entry) => entry.servlet)) {
     const definitions = servlet.definitions ?? defineNow(servlet, entries);

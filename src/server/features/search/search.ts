@@ -3,17 +3,18 @@ import type MiniSearch from "minisearch";
 import type { Json, Principal } from "../../kernel/core/model.ts";
 import { oncePer } from "../../kernel/core/once-per.ts";
 import { beginningOf } from "../../kernel/core/text.ts";
-import { skillsOf } from "../../kernel/mcp/wire/skills.ts";
+import { isForModels } from "../../kernel/core/views.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import {
   asksUser,
-  isForSearch,
   type Catalog,
+  type Contributor,
   type ToolEntry,
 } from "../../kernel/servlets/catalog.ts";
 import type { OwnTool } from "../../kernel/servlets/own.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
-import { CALL_TOOL, SEARCH_TOOL } from "../../kernel/servlets/scopes.ts";
-import { isForModels } from "../../kernel/servlets/views.ts";
+import { isBasic } from "../../kernel/servlets/profiles.ts";
+import { CALL_TOOL, grants, isForSearch, SEARCH_TOOL } from "../../kernel/servlets/scopes.ts";
 import { declarationOf, remark } from "./declaration.ts";
 
 /**
@@ -29,7 +30,25 @@ const [QUERY, DEFINITION] = [400, 8000];
 /** Tools in a result: by default, and at most. */
 const [FOUND, MOST] = [5, 20];
 
-export const searchTools = (registry: () => Promise<Registry>): OwnTool => ({
+/** Tools in the catalog of an endpoint that has them searched: `call_tool` calls others, and few are listed. */
+export const searchContributor: Contributor = {
+  tool(entry, { profile }) {
+    const { servlet, own } = entry;
+    const isSearched = profile?.tools === "search";
+    if (isForSearch(servlet.name, own)) {
+      if (!isSearched) return undefined;
+      return own === CALL_TOOL ? { ...entry, target: (input) => input as never } : entry;
+    }
+    const { listed = [] } = profile ?? {};
+    const isListed =
+      !isSearched ||
+      isBasic(servlet.name, own) ||
+      listed.some((pattern) => grants(pattern, servlet.name, own));
+    return isListed ? entry : { ...entry, unlisted: `Find it by ${SEARCH_TOOL}.` };
+  },
+};
+
+export const searchTools = (kernel: Pick<Kernel, "registry" | "skillsOf">): OwnTool => ({
   tool: {
     title: "Search tools",
     description: `Finds tools of this server by words in their names, descriptions and arguments, and skills (instructions for a task). Not all tools are listed: search before you conclude that there is none. Call what you find with ${CALL_TOOL}.`,
@@ -55,8 +74,8 @@ export const searchTools = (registry: () => Promise<Registry>): OwnTool => ({
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
   async run({ query, limit = FOUND, format }, { principal, session }) {
-    const all = await registry();
-    const found = await find(String(query), all, { principal, session });
+    const all = await kernel.registry();
+    const found = await finderOf(kernel).find(String(query), all, { principal, session });
     const text = found.slice(0, Number(limit)).map(format === "json" ? asJson : asTypeScript);
     return { content: [{ type: "text", text: text.join("\n\n") || NOTHING }] };
   },
@@ -64,7 +83,7 @@ export const searchTools = (registry: () => Promise<Registry>): OwnTool => ({
 
 const NOTHING = "Nothing fits. Search again with other words.";
 
-/** Its entry is that of the tool that it names: see `Registry.resolve`. */
+/** Its entry is that of the tool that it names: see `searchContributor`. */
 export const toolCaller: OwnTool = {
   tool: {
     title: "Call a tool",
@@ -87,33 +106,48 @@ type Viewing = { principal: Principal; session: string | undefined };
 /** A tool or a skill that can be found. */
 type Findable = { tool: ToolEntry } | { skill: { uri: string; entry: Json } };
 
-/** The entries that the caller may use and the query fits, the best first. */
-async function find(query: string, registry: Registry, viewing: Viewing): Promise<Findable[]> {
-  const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
-  const own = findableIn(seen);
-  // The index of what all callers share is made once; few have more, such as tools of their own state.
-  const others = new Map([...own].filter(([key]) => !findableIn(shared).has(key)));
-  const indexes = [
-    indexOf(shared),
-    ...(others.size > 0 ? [new Index(others, INDEXED_OF_CALLER)] : []),
-  ];
-  const found = await Promise.all(indexes.map((index) => index.search(query, own)));
-  return found
-    .flat()
-    .toSorted((one, other) => other.score - one.score)
-    .map(({ key }) => own.get(key)!);
+type SkillsOf = NonNullable<Kernel["skillsOf"]>;
+
+/** Finds tools and skills, of which each catalog is indexed once. */
+class Finder {
+  /** The tools for models and the skills of a catalog, by keys that are the same in all catalogs. */
+  readonly #findableIn: (catalog: Catalog) => ReadonlyMap<string, Findable>;
+  readonly #indexOf = oncePer(
+    (catalog: Catalog) => new Index(this.#findableIn(catalog), INDEXED_OF_ALL),
+  );
+
+  constructor(skillsOf: SkillsOf = () => []) {
+    this.#findableIn = oncePer((catalog) => {
+      const tools = [...catalog.tools.values()].filter(
+        ({ tool, servlet, own }) => isForModels(tool) && !isForSearch(servlet.name, own),
+      );
+      return new Map<string, Findable>([
+        ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
+        ...skillsOf(catalog).map((skill) => [`skill ${skill.uri}`, { skill }] as const),
+      ]);
+    });
+  }
+
+  /** The entries that the caller may use and the query fits, the best first. */
+  async find(query: string, registry: Registry, viewing: Viewing): Promise<Findable[]> {
+    const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
+    const own = this.#findableIn(seen);
+    // The index of what all callers share is made once; few have more, such as tools of their own state.
+    const others = new Map([...own].filter(([key]) => !this.#findableIn(shared).has(key)));
+    const indexes = [
+      this.#indexOf(shared),
+      ...(others.size > 0 ? [new Index(others, INDEXED_OF_CALLER)] : []),
+    ];
+    const found = await Promise.all(indexes.map((index) => index.search(query, own)));
+    return found
+      .flat()
+      .toSorted((one, other) => other.score - one.score)
+      .map(({ key }) => own.get(key)!);
+  }
 }
 
-/** The tools for models and the skills of a catalog, by keys that are the same in all catalogs. */
-const findableIn = oncePer((catalog: Catalog): ReadonlyMap<string, Findable> => {
-  const tools = [...catalog.tools.values()].filter(
-    (entry) => isForModels(entry.tool) && !isForSearch(entry),
-  );
-  return new Map<string, Findable>([
-    ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
-    ...skillsOf(catalog).map((skill) => [`skill ${skill.uri}`, { skill }] as const),
-  ]);
-});
+/** The finder of a kernel, whose features have all started. */
+const finderOf = oncePer(({ skillsOf }: Pick<Kernel, "skillsOf">) => new Finder(skillsOf));
 
 /** The fields of a document, by how much a word in each counts. */
 const BOOSTS = { name: 4, title: 2, description: 1, more: 0.5 };
@@ -164,8 +198,6 @@ class Index {
     return index;
   }
 }
-
-const indexOf = oncePer((catalog: Catalog) => new Index(findableIn(catalog), INDEXED_OF_ALL));
 
 /** The words of a text; those of a name such as `listOpen_issues` are three, and the name itself. */
 function wordsIn(text: string): string[] {

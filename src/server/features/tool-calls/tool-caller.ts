@@ -29,7 +29,7 @@ import { inSpan } from "../../kernel/observe/spans.ts";
 import type { Deployment, FoundEntry, ToolCaller } from "../../kernel/servlets/deployment.ts";
 import { keepsState } from "../../kernel/servlets/manifest.ts";
 import { grants } from "../../kernel/servlets/scopes.ts";
-import { isForModels } from "../../kernel/servlets/views.ts";
+import { isForModels } from "../../kernel/core/views.ts";
 import type { Ending } from "../../kernel/wasm/call.ts";
 
 type Outer = Parameters<NonNullable<Deployment["toolCaller"]>>[0];

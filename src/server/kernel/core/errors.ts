@@ -84,6 +84,10 @@ export class Fault extends Error {
 /** `retryAfter` of `storage_full`, in seconds: an operator has to free space first. */
 const ROOM_S = 30;
 
+/** The fault of a resource that is not there. */
+export const noResource = (uri: string): Fault =>
+  new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
+
 /** Of a call whose result nobody wants any more, or which was stopped for the reason of this signal. */
 export const clientHasLeft = (signal?: AbortSignal): Fault =>
   signal?.reason instanceof Fault

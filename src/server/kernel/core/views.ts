@@ -3,12 +3,27 @@
  * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
  */
 import type { Ask } from "./asks.ts";
-import { isObject, type Json } from "./model.ts";
+import { isObject, type Json, type Tool } from "./model.ts";
 
 /** The extension by which clients and server say that they know views. */
 export const VIEWS_EXTENSION = "io.modelcontextprotocol/ui";
 /** The media type of a view. */
 export const VIEW_TYPE = "text/html;profile=mcp-app";
+
+/** The URI of a servlet's view. */
+export const viewUri = (servlet: string, view: string): string => `ui://${servlet}/${view}`;
+
+/** True for a tool that a model may call: others are for the servlet's views. */
+export const isForModels = (tool: Tool): boolean => isVisibleTo(tool, "model");
+
+/** True for a tool that views of its servlet may call. */
+export const isForViews = (tool: Tool): boolean => isVisibleTo(tool, "app");
+
+function isVisibleTo({ _meta }: Tool, whom: "model" | "app"): boolean {
+  const ui = _meta?.["ui"];
+  const visibility = isObject(ui) ? ui["visibility"] : undefined;
+  return !Array.isArray(visibility) || visibility.includes(whom);
+}
 
 /** True for a client with these capabilities that shows views. */
 export function showsViews({ extensions }: Json): boolean {

@@ -13,8 +13,7 @@ import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import { methodNotFound, type RpcRequest } from "./wire/message.ts";
 import type { ClientDescription } from "../core/call-context.ts";
 import type { Json } from "../core/model.ts";
-import { capabilities } from "./wire/capabilities.ts";
-import { getSkill, listSkills, readDirectory, withSkillsNamed } from "./wire/skills.ts";
+import { capabilities, instructionsFor } from "./wire/capabilities.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "./wire/classify.ts";
 
 /** The methods of every server. https://modelcontextprotocol.io/specification/2026-07-28/server */
@@ -27,9 +26,6 @@ const own: Methods = {
   "prompts/list": { list: "prompts", cache: "as lists" },
   "prompts/get": { ref: promptIn, namedBy: "name" },
   "completion/complete": { ref: completionIn },
-  "skills/list": { look: listSkills, cache: "as lists" },
-  "skills/get": { look: getSkill, cache: "as lists" },
-  "resources/directory/read": { look: readDirectory },
 
   "server/discover": { modern: discover, cache: "as lists" },
 
@@ -100,6 +96,6 @@ async function discover(
       tasks: tasks !== undefined,
       isModern: true,
     }),
-    ...(await withSkillsNamed(introduction, registry, client.capabilities)),
+    ...(await instructionsFor(introduction, registry, client.capabilities)),
   };
 }

@@ -1,15 +1,7 @@
 /** The part of what is served that one caller may use: what its profile has and its scopes grant. */
 import { Fault } from "../core/errors.ts";
 import type { Json, Tool } from "../core/model.ts";
-import {
-  listingOf,
-  mayIn,
-  pinsFor,
-  profileOf,
-  servedIn,
-  type Profile,
-  type Profiles,
-} from "./profiles.ts";
+import { mayIn, pinsFor, profileOf, servedIn, type Profile, type Profiles } from "./profiles.ts";
 import { mayBy, mayUnscoped, patternsBy, scopeFor, type May, type Scopes } from "./scopes.ts";
 
 /** The members of a principal that decide what it may use. */
@@ -24,8 +16,6 @@ export class Access {
   readonly key: AccessKey;
   /** The profile; for the whole server the one of the empty name. Undefined if there is none. */
   readonly profile: Profile | undefined;
-  /** True for a tool that is listed; undefined where all are, and none is searched. */
-  readonly isListed: ReturnType<typeof listingOf>;
   /** The patterns that the scopes grant; undefined if there are no scopes that narrow. */
   readonly patterns: readonly string[] | undefined;
   /** True for an entry that profile and scopes have. */
@@ -45,7 +35,6 @@ export class Access {
     this.key = key;
     this.#configured = configured;
     this.profile = profileOf(profiles, name ?? "");
-    this.isListed = listingOf(this.profile);
     this.patterns = scopes && patternsBy(scopes, configured);
     this.#isGranted = scopes ? mayBy(scopes, configured) : () => true;
     const isInProfile = name === undefined ? mayUnscoped : mayIn(this.profile);

@@ -80,6 +80,12 @@ export interface PartDigests {
   skills?: string | undefined;
 }
 
+/** Reads the object with this digest in the bucket of builds, or a range of its bytes. */
+export type StoredPart = (
+  digest: string,
+  range?: { offset: number; length: number },
+) => Promise<ArrayBuffer>;
+
 /** A servlet whose code is in the bucket of builds, without its lists. */
 export type StoredServlet = Omit<
   PreparedServlet,

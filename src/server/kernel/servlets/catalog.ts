@@ -1,27 +1,26 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
-import type { Json, Lists, Prompt, Resource, ResourceTemplate, Tool } from "../core/model.ts";
+import type {
+  Json,
+  Lists,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  Tool,
+} from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { FORMATS } from "../schema/formats.ts";
 import { portable } from "../schema/portable.ts";
 import { Pattern } from "../schema/pattern.ts";
 import { StepsExceeded, Steps } from "../schema/steps.ts";
 import type { Access } from "./access.ts";
-import type { PreparedServlet } from "./bundle.ts";
+import type { PreparedServlet, StoredPart } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
-import { pinned } from "./profiles.ts";
-import {
-  CALL_TOOL,
-  GET_RESULT,
-  RESERVED_NAMES,
-  SEARCH_TOOL,
-  SERVER_SERVLET,
-  type EntryKind,
-} from "./scopes.ts";
-import { skillResources, type SkillResource } from "./skills.ts";
+import { pinned, type Profile } from "./profiles.ts";
+import { GET_RESULT, RESERVED_NAMES, type EntryKind } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
-import { toolWithoutView, viewOfTool, viewResources, withView } from "./views.ts";
 
 /** The servlet that an entry comes from. */
 export interface EntrySource {
@@ -37,17 +36,29 @@ export interface ToolEntry extends EntrySource {
   output?: Check;
   /** Arguments that its profile gives every call, which `tool` does not show. */
   pinned?: Json;
+  /** How clients find it, as a sentence, if it is not listed. */
+  unlisted?: string;
+  /** The tool that a call with these arguments is for: the call becomes one of that tool. */
+  target?(input: Json): { name: string; arguments?: Json };
 }
 
 export interface PromptEntry extends EntrySource {
   prompt: Prompt;
 }
 
-interface ResourceEntry {
+/** A resource of a servlet that the server serves itself. */
+export interface OwnResource {
+  kind: EntryKind;
+  resource: Resource;
+  /** True if it can be read, and is not listed. */
+  isUnlisted?: true;
+  /** Throws `not_found` where its content is missing. */
+  read(stored: StoredPart | undefined): Promise<ReadResourceResult>;
+}
+
+interface ResourceEntry extends Partial<Omit<OwnResource, "resource">> {
   servlet: PreparedServlet;
   resource: Resource;
-  /** For a file of a skill: only those with a skill are listed. */
-  file?: SkillResource;
 }
 
 interface TemplateEntry {
@@ -68,15 +79,31 @@ export interface Catalog {
   templates: readonly TemplateEntry[];
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
-  /** True for a tool that is listed; absent where all are, and none is searched. */
-  isListed?: NonNullable<Access["isListed"]>;
   /** Why lists of servlets are missing, in words that follow the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** False for a file of a skill that is not its SKILL.md: it can be read, and is in the skill's entry. */
-export const isListed = ({ file }: ResourceEntry): boolean =>
-  file === undefined || file.skill !== undefined;
+/** What an optional part of the server adds to the catalog, and changes in what clients see of it. */
+export interface Contributor {
+  /** Resources of a servlet that the server serves itself, whatever the servlet lists. */
+  resources?(servlet: PreparedServlet): readonly OwnResource[];
+  /** A tool as it is at an endpoint; undefined if the endpoint does not have it. */
+  tool?(entry: ToolEntry, at: ToolPlace): ToolEntry | undefined;
+  /** The lists for a client with these capabilities. */
+  listsFor?(lists: Lists, client: Json): Lists;
+  /** Extensions of MCP that the server has for a client with these capabilities, with their settings. */
+  extensions?(catalog: Catalog, client: Json, isModern: boolean): Json;
+  /** Lines to add to the instructions for a client with these capabilities. */
+  instructions?(catalog: Catalog, client: Json): readonly string[];
+}
+
+/** Where a tool is offered. */
+export interface ToolPlace {
+  /** The profile of the endpoint. */
+  profile: Profile | undefined;
+  /** True for a URI that the tool may name as its servlet's own: it is no other servlet's, and not skipped. */
+  mayName(uri: unknown): boolean;
+}
 
 /** Two servlets list the same name; the entry of the later one is left out. */
 export interface Clash {
@@ -95,19 +122,29 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
 }
 
 /** The access of bundling and installing, which look at all that servlets have. */
-const EVERYTHING = { may: () => true, pinsFor: () => ({}), isListed: undefined };
+const EVERYTHING = { profile: undefined, may: () => true, pinsFor: () => ({}) };
 
-/**
- * Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the access refuses.
- * `shown` are the servlets of which not only `versions` has entries.
- */
+/** How the lists of servlets are merged. */
+interface Merging {
+  access?: Pick<Access, "profile" | "may" | "pinsFor">;
+  contributors?: readonly Contributor[] | undefined;
+  /** The servlets of which not only `versions` has entries; by default those with the newest versions. */
+  shown?: readonly PreparedServlet[];
+}
+
+/** Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the access refuses. */
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
-  access: Pick<Access, "may" | "pinsFor" | "isListed"> = EVERYTHING,
-  shown: readonly PreparedServlet[] = newest(servlets.map(({ servlet }) => servlet)),
+  {
+    access = EVERYTHING,
+    contributors = [],
+    shown = newest(servlets.map(({ servlet }) => servlet)),
+  }: Merging = {},
 ): Catalog {
-  const { may, isListed: isToolListed } = access;
+  const { may, profile } = access;
+  const fixedOf = (servlet: PreparedServlet) =>
+    contributors.flatMap((one) => one.resources?.(servlet) ?? []);
   const tools = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
@@ -136,14 +173,11 @@ export function merge(
     };
 
     const skipsResource = wholeMatch(manifest.skip_resources);
-    // Nor does a tool show its results on the view of another servlet.
-    const mayShow = (uri: unknown) =>
+    const mayName = (uri: unknown) =>
       typeof uri === "string" && !skipsResource(uri) && (owners.get(uri) ?? servlet) === servlet;
     const skipsTool = wholeMatch(manifest.skip_tools);
     for (const tool of lists.tools) {
       if (skipsTool(tool.name) || !may(servlet.name, tool.name, "tools")) continue;
-      const isSearch = isForSearch({ servlet, own: tool.name });
-      if (isToolListed === undefined && isSearch) continue;
       const pins = access.pinsFor(servlet.name, tool);
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
@@ -152,14 +186,15 @@ export function merge(
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const linked = withView(withPortable(open), servlet);
-      const view = viewOfTool(linked);
-      const allowed = view === undefined || mayShow(view) ? linked : toolWithoutView(linked);
-      const listed = { ...allowed, name, ...(execution && { execution }) };
+      const listed = { ...withPortable(open), name, ...(execution && { execution }) };
       const checks = checksOf(servlet, tool);
       const own = { servlet, own: tool.name, tool: listed, ...checks };
-      const entry = isPinned ? { ...own, pinned: pins } : own;
-      if (!isSearch) versions.push(entry);
+      const entry = contributors.reduce<ToolEntry | undefined>(
+        (all, one) => all && (one.tool ? one.tool(all, { profile, mayName }) : all),
+        isPinned ? { ...own, pinned: pins } : own,
+      );
+      if (entry === undefined) continue;
+      versions.push(entry);
       if (seen.has(servlet)) add("tools", tools, name, entry);
     }
     if (!seen.has(servlet)) continue;
@@ -180,7 +215,7 @@ export function merge(
       else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
     for (const fixed of fixedOf(servlet)) {
-      if (mayList(fixed.resource, fixed.file === undefined ? "views" : "skills"))
+      if (mayList(fixed.resource, fixed.kind))
         add("resources", resources, fixed.resource.uri, { servlet, ...fixed });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
@@ -191,17 +226,10 @@ export function merge(
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  const listing = isToolListed && { isListed: isToolListed };
-  const all = { tools, prompts, resources, templates: [...templates.values()], ...listing };
+  const all = { tools, prompts, resources, templates: [...templates.values()] };
   const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
   return { lists: listsOf(all), versions, ...all, readers };
 }
-
-/** The resources that are a servlet's own, whatever is listed: its views, and the files of its skills. */
-const fixedOf = (servlet: PreparedServlet): Omit<ResourceEntry, "servlet">[] => [
-  ...viewResources(servlet).map((resource) => ({ resource })),
-  ...skillResources(servlet).map((file) => ({ resource: file.resource, file })),
-];
 
 /**
  * True if a servlet that comes later has a name, rather than the earlier one. Of lists that are known before, two with the
@@ -228,8 +256,7 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const resources = both(first.resources, second.resources);
   const others = second.templates.filter(({ template }) => !known.has(template.uriTemplate));
   const templates = [...first.templates, ...others];
-  const listing = first.isListed && { isListed: first.isListed };
-  const all = { tools, prompts, resources, templates, ...listing };
+  const all = { tools, prompts, resources, templates };
   return {
     lists: listsOf(all),
     versions: [...first.versions, ...second.versions],
@@ -239,7 +266,7 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   };
 }
 
-type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates" | "isListed">;
+type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates">;
 
 /** The lists of a catalog for a client that does not accept streams. */
 export const listsWithoutStream = oncePer((all: Catalog): Lists => ({
@@ -247,14 +274,18 @@ export const listsWithoutStream = oncePer((all: Catalog): Lists => ({
   tools: listedTools(all, false),
 }));
 
-const listedTools = ({ tools, isListed: isToolListed }: Listed, takesStream: boolean): Tool[] =>
+const listedTools = ({ tools }: Listed, takesStream: boolean): Tool[] =>
   shownOf(tools.values(), takesStream)
-    .filter(({ servlet, own }) => isToolListed?.(servlet.name, own) !== false)
+    .filter(({ unlisted }) => unlisted === undefined)
     .map(({ tool }) => tool);
+
+/** The resources that are listed. */
+export const listedResources = ({ resources }: Pick<Catalog, "resources">): ResourceEntry[] =>
+  [...resources.values()].filter((one) => one.isUnlisted !== true);
 
 const listsOf = (all: Listed): Lists => ({
   tools: listedTools(all, true),
-  resources: [...all.resources.values()].filter(isListed).map(({ resource }) => resource),
+  resources: listedResources(all).map(({ resource }) => resource),
   resourceTemplates: all.templates.map(({ template }) => template),
   prompts: [...all.prompts.values()].map(({ prompt }) => prompt),
 });
@@ -285,10 +316,6 @@ function mayNeedPerson(entry: ToolEntry): boolean {
 /** True if a tool may ask the user, according to its manifest or, without an entry there, to the code of its servlet. */
 export const asksUser = ({ servlet, own }: ToolEntry): boolean =>
   servlet.manifest.tools?.[own]?.asks ?? servlet.mayAsk === true;
-
-/** True for the tools by which others are found and called. */
-export const isForSearch = ({ servlet, own }: EntrySource): boolean =>
-  servlet.name === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL);
 
 const isServers = ({ servlet }: ToolEntry): boolean => RESERVED_NAMES.has(servlet.name);
 
@@ -386,7 +413,7 @@ function templateFor(uri: string, catalog: Catalog): TemplateEntry | undefined {
 }
 
 /** A resource to read. */
-export interface FoundResource extends Partial<EntrySource> {
+export interface FoundResource extends Partial<EntrySource>, Partial<Pick<OwnResource, "read">> {
   own: string;
   /** The part of the URI that the caller did not choose, for the log. */
   subject: string;
@@ -398,7 +425,10 @@ export interface FoundResource extends Partial<EntrySource> {
  */
 export function findResource(catalog: Catalog, uri: string): FoundResource | undefined {
   const listed = catalog.resources.get(uri);
-  if (listed !== undefined) return { servlet: listed.servlet, own: uri, subject: uri };
+  if (listed !== undefined) {
+    const { servlet, read } = listed;
+    return { servlet, own: uri, subject: uri, ...(read && { read }) };
+  }
   const found = templateFor(uri, catalog);
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }

@@ -6,7 +6,8 @@ import type { Outcome } from "../core/suspension.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
-import type { PreparedServlet } from "./bundle.ts";
+import type { PreparedServlet, StoredPart } from "./bundle.ts";
+import type { Contributor } from "./catalog.ts";
 import type { Profiles } from "./profiles.ts";
 import type { Scopes } from "./scopes.ts";
 import type { CollectedLists, Servlet } from "./servlet.ts";
@@ -155,8 +156,10 @@ export interface Deployment {
   own?: ReadonlyMap<PreparedServlet, Servlet>;
   /** A build that is not served, by its hash; undefined if it is not kept. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
-  /** The object with this digest in the bucket of builds, or a range of its bytes. */
-  storedPart?(digest: string, range?: { offset: number; length: number }): Promise<ArrayBuffer>;
+  /** Absent where there is no bucket of builds. */
+  storedPart?: StoredPart;
+  /** What features add to the catalog. */
+  contributors?: readonly Contributor[];
   /** Clock, randomness and network; the real ones by default. */
   world?: World;
 }

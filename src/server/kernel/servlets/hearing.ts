@@ -1,7 +1,7 @@
 /** Who may hear of changes: of resources, and servlets of a client's roots. */
-import { Fault } from "../core/errors.ts";
+import { Fault, noResource } from "../core/errors.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { notFound, resourceOwner, resourceAt, type Offered } from "./resolver.ts";
+import { resourceOwner, resourceAt, type Offered } from "./resolver.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function hears(uri: string, of: Offered, teller?: string): Promise<
 export async function demandHearing(uri: string, of: Offered): Promise<void> {
   await resourceAt(uri, of);
   if (await hears(uri, of)) return;
-  if (!of.access.isNarrow) throw notFound(uri);
+  if (!of.access.isNarrow) throw noResource(uri);
   const scope = `*:${uri}`;
   throw new Fault(
     "insufficient_scope",

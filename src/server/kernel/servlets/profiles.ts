@@ -5,11 +5,10 @@ import { isObject, type Json, type Tool } from "../core/model.ts";
 import { percentDecoded } from "../core/text.ts";
 import { checkOf, describeIssues } from "./checks.ts";
 import {
-  CALL_TOOL,
   GET_RESULT,
   grants,
+  isForSearch,
   OPERATOR_SERVLET,
-  SEARCH_TOOL,
   SERVER_SERVLET,
   type May,
 } from "./scopes.ts";
@@ -45,9 +44,6 @@ export const RESERVED_PROFILES: ReadonlySet<string> = new Set(["server-card"]);
 /** The kinds of entries whose patterns a profile may name. */
 export const PATTERN_KINDS = ["tools", "prompts", "resources", "skills"] as const;
 
-/** True for a tool that is listed. */
-type Listing = (servlet: string, name: string) => boolean;
-
 /** The names of those that have endpoints of their own. */
 export const endpointsOf = (profiles: Profiles = {}): string[] =>
   Object.keys(profiles).filter((name) => name !== "");
@@ -65,8 +61,8 @@ function patternsOf(
 }
 
 /** The server's own tools without which what is there could not be called. */
-const isBasic = (servlet: string, name: string): boolean =>
-  servlet === SERVER_SERVLET && [GET_RESULT, SEARCH_TOOL, CALL_TOOL].includes(name);
+export const isBasic = (servlet: string, name: string): boolean =>
+  isForSearch(servlet, name) || (servlet === SERVER_SERVLET && name === GET_RESULT);
 
 /** True for a servlet of which the profile may have entries. */
 const touches = (profile: Profile, servlet: string): boolean =>
@@ -112,14 +108,6 @@ function skillsWith(servlet: string, uri: string): string[] {
 export const pinsFor = (profile: Profile | undefined, servlet: string, tool: Tool): Json =>
   // A pattern such as `*:*` would fit the arguments of `call_tool`, and leave it nothing to call.
   servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool);
-
-/** Returns which tools are listed where a profile, or that of the whole server, has them searched. */
-export function listingOf(profile: Profile | undefined): Listing | undefined {
-  if (profile?.tools !== "search") return undefined;
-  const { listed = [] } = profile;
-  return (servlet, name) =>
-    isBasic(servlet, name) || listed.some((pattern) => grants(pattern, servlet, name));
-}
 
 /** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */
 export function valuesFor(

@@ -3,7 +3,7 @@ import type { CallRef } from "../calls/call-ref.ts";
 import type { Json, Lists } from "../core/model.ts";
 import type { Access, AccessKey } from "./access.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
-import type { Catalog, EntrySource, FoundResource, ToolEntry } from "./catalog.ts";
+import type { Catalog, Contributor, EntrySource, FoundResource, ToolEntry } from "./catalog.ts";
 import { connected, outdated } from "./connect.ts";
 import type { Deployment, FindTool, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
@@ -144,12 +144,23 @@ export class Registry implements Offered {
     return (await (this.#seen ??= selection.seenBy(viewer))).catalog;
   }
 
-  /** True if there are such entries in this part of the lists, or may be later. */
-  async offers(kind: keyof Lists, part = (lists: Lists): Lists => lists): Promise<boolean> {
+  /** What features add to the catalog. */
+  get contributors(): readonly Contributor[] {
+    return this.deployment.contributors ?? [];
+  }
+
+  /** These lists for a client with these capabilities. */
+  shown(lists: Lists, client: Json): Lists {
+    return this.contributors.reduce((all, one) => one.listsFor?.(all, client) ?? all, lists);
+  }
+
+  /** True if there are such entries for a client with these capabilities, or may be later. */
+  async offers(kind: keyof Lists, client: Json): Promise<boolean> {
     const { selection, servlet } = this.#parts;
     const { lists } = await selection.shared();
     return (
-      part(lists)[kind].length > 0 || selection.stateful.some((one) => servlet(one).lists(kind))
+      this.shown(lists, client)[kind].length > 0 ||
+      selection.stateful.some((one) => servlet(one).lists(kind))
     );
   }
 

@@ -1,12 +1,12 @@
 /** Resolves a call reference to an entry: the servlet's run with the arguments checked. */
 import { checkWithoutNulls } from "../core/deviations.ts";
-import { limits } from "../core/limits.ts";
-import { Fault } from "../core/errors.ts";
+import { Fault, noResource } from "../core/errors.ts";
 import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { CallToolResult, CompleteResult, Json, ReadResourceResult } from "../core/model.ts";
 import { nearest } from "../core/nearest.ts";
 import type { Outcome } from "../core/suspension.ts";
+import { isForModels } from "../core/views.ts";
 import type { Access } from "./access.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import {
@@ -22,10 +22,7 @@ import { describeIssues } from "./checks.ts";
 import type { Deployment, FoundEntry } from "./deployment.ts";
 import { errorResult } from "./own.ts";
 import { tellMisfit } from "./run-log.ts";
-import { CALL_TOOL, SEARCH_TOOL, SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
-import { readSkill } from "./skills.ts";
-import { isForModels, viewAt } from "./views.ts";
 
 /** A call reference resolved for one caller. */
 export interface Entry extends FoundEntry {
@@ -103,16 +100,16 @@ function calledTool(
   ref: CallRef & { kind: "tool" },
   of: Offered,
 ): Entry | Promise<Entry> {
-  const isCaller = isCallTool(tool);
+  const isCaller = tool.target !== undefined;
   // A resumed call keeps the arguments that its profile pinned when it began, even if there were none.
   const { pinned: own = of.access.isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
-  // The arguments of a call of `call_tool` are for the tool that it names.
+  // The pinned arguments are for the tool that the call becomes one of.
   const pinned = isCaller ? undefined : own;
   const whole = pinned === undefined ? ref.input : { ...ref.input, ...pinned };
   const { value, issues: others } = checkWithoutNulls(tool.input, whole);
   const given = Object.keys(pinned ?? {}).filter((name) => Object.hasOwn(ref.input, name));
   const issues = given.length > 0 ? given.map(pinnedIssue) : others;
-  if (isCaller && issues === undefined) return namedTool(tool, { ...ref, input: value }, of);
+  if (isCaller && issues === undefined) return targetTool(tool, { ...ref, input: value }, of);
   const entry = toolEntry(tool, value, of, pinned);
   if (issues === undefined) return entry;
   const text = `Tool arguments do not match the input schema of ${ref.name}: ${describeIssues(issues)}.`;
@@ -123,17 +120,17 @@ function calledTool(
   return { ...entry, misfit: text, run };
 }
 
-/** The entry of the tool that a call of `call_tool` names: from here on it is a call of that tool. */
-async function namedTool(
+/** The entry of the tool that a call of `caller` is for: from here on it is a call of that tool. */
+async function targetTool(
   caller: ToolEntry,
   { input, pinned }: CallRef & { kind: "tool" },
   of: Offered,
 ): Promise<Entry> {
-  const { name, arguments: given = {} } = input as { name: string; arguments?: Json };
+  const { name, arguments: given = {} } = caller.target!(input);
   try {
     const called = await toolNamed(name, of);
-    if (isCallTool(called))
-      throw new Fault("invalid_params", `${CALL_TOOL} does not call itself. Name another tool.`);
+    if (called.target !== undefined)
+      throw new Fault("invalid_params", `${name} does not call itself. Name another tool.`);
     if (!isForModels(called.tool)) throw await unknown("tool", name, of);
     return await resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) }, of);
   } catch (error) {
@@ -159,12 +156,13 @@ async function promptNamed(name: string, of: Offered): Promise<PromptEntry> {
 }
 
 async function unknown(kind: "tool" | "prompt", name: string, of: Offered): Promise<Fault> {
-  const { [`${kind}s` as const]: all, isListed } = await of.catalog();
+  const { [`${kind}s` as const]: all, tools } = await of.catalog();
   // A model may not call each tool that there is.
   const others = [...all.keys()].filter((one) => one !== name);
   const meant = nearest(name, others);
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
-  const place = isListed && kind === "tool" ? `Find it by ${SEARCH_TOOL}.` : `See ${kind}s/list.`;
+  const { unlisted } = tools.values().find((one) => one.unlisted !== undefined) ?? {};
+  const place = (kind === "tool" && unlisted) || `See ${kind}s/list.`;
   return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
 }
 
@@ -208,17 +206,12 @@ export const resourceOwner = (uri: string, of: Offered): Promise<FoundResource |
 
 /** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
 async function readResource(
-  { servlet: owner, own: uri }: FoundResource,
+  { servlet: owner, own: uri, read }: FoundResource,
   call: CallContext,
   of: Offered,
 ): Promise<Outcome<ReadResourceResult>> {
-  if (owner !== undefined) {
-    const view = viewAt(owner, uri);
-    if (view !== undefined) return readView(view, of.deployment);
-    const skill = await readSkill(owner, uri, of.deployment.storedPart);
-    if (skill !== undefined) return skill;
-    return of.servlet(owner).readResource(uri, call);
-  }
+  if (read !== undefined) return read(of.deployment.storedPart);
+  if (owner !== undefined) return of.servlet(owner).readResource(uri, call);
   for (const reader of readersOf(await of.whole.catalog(), uri)) {
     if (isSkipped(reader, uri) || !of.access.may(reader.name, uri)) continue;
     try {
@@ -227,31 +220,13 @@ async function readResource(
       if (!PASSING.has(Fault.from(error).code)) throw error;
     }
   }
-  throw notFound(uri);
+  throw noResource(uri);
 }
 
 /** Codes of the faults after which another servlet is asked for a resource. */
 const PASSING: ReadonlySet<string> = new Set([
   ...["servlet_failed", "not_configured", "servlet_error", "not_found", "unavailable"],
 ]);
-
-export const notFound = (uri: string) =>
-  new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
-
-async function readView(
-  { resource: { uri, mimeType, _meta }, document }: NonNullable<ReturnType<typeof viewAt>>,
-  { storedPart }: Deployment,
-): Promise<ReadResourceResult> {
-  const html = typeof document === "string" ? await storedPart?.(document) : document;
-  if (html === undefined) throw notFound(uri);
-  // The bundle step may not have made what is installed.
-  if (html.byteLength > limits.viewBytes) {
-    const size = `${html.byteLength} bytes (limit ${limits.viewBytes})`;
-    throw new Fault("servlet_failed", `The view ${uri} has ${size}. Report this to its author.`);
-  }
-  const text = new TextDecoder().decode(html);
-  return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
-}
 
 /**
  * The servlet whose prompt or resource a completion is for, and the request in its own names. Throws `invalid_params`,
@@ -283,9 +258,6 @@ async function rootsChanged(name: string, call: CallContext, of: Offered): Promi
   const found = of.servlets.find((one) => one.name === name);
   return (await (found && of.servlet(found).rootsChanged?.(call))) ?? {};
 }
-
-const isCallTool = ({ servlet, own }: ToolEntry): boolean =>
-  servlet.name === SERVER_SERVLET && own === CALL_TOOL;
 
 const pinnedIssue = (name: string) => ({
   path: [name],

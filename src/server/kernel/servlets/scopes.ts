@@ -33,6 +33,10 @@ export const GET_RESULT = "get_result";
 export const SEARCH_TOOL = "search_tools";
 export const CALL_TOOL = "call_tool";
 
+/** True for the tools by which others are found and called. */
+export const isForSearch = (servlet: string, own: string): boolean =>
+  servlet === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL);
+
 /** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
 export const RESERVED_TOOLS = [
   GET_RESULT,

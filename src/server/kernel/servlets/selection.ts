@@ -79,17 +79,18 @@ export class Selection {
   }
 
   #merge(all: readonly ServletLists[]): Catalog {
-    const { isWhole } = this.access;
+    const { access, newest: shown } = this;
+    const { contributors } = this.#deployment;
     const onClash = ({ kind, name, servlets: [first, second] }: Clash) => {
       const text =
         first === second
           ? `two of its ${kind} are listed as ${name}, and the second is hidden. Rename one of them in the servlet`
           : `its ${kind} entry ${name} is hidden by that of ${first}: ${clashRemedy(kind)}`;
-      if (isWhole) this.#deployment.log(second, "warn", text);
+      if (access.isWhole) this.#deployment.log(second, "warn", text);
     };
     const failing = all.filter(({ failures }) => failures.length > 0);
     return {
-      ...merge(all, onClash, this.access, this.newest),
+      ...merge(all, onClash, { access, contributors, shown }),
       failures: new Map(failing.map(({ servlet, failures }) => [servlet.name, failures])),
     };
   }

@@ -85,8 +85,8 @@ test("the same input makes the same bundle, to the byte", async () => {
   expect(bundleSource(warm, out)).toBe(bundleSource(again, out));
   const runner = await runnerScripts(".bundle");
   const { archive: skills } = await skillsIn(".", ".bundle");
-  const { featuresOf } = await import("../../../../src/tools/commands/make-module.ts");
-  const features = featuresOf({ servlets: warm.map(({ found }) => found) });
+  const { featuresOf, projectOf } = await import("../../../../src/tools/commands/make-module.ts");
+  const features = featuresOf(projectOf(warm, { skills }));
   const source = bundleSource(warm, out, runner, { skills, features });
   expect(source).toBe(await readFile(out, "utf8"));
 });

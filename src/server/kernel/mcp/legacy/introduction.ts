@@ -1,10 +1,9 @@
 /** Methods that clients without a session may also call. */
 import { isObject, type Json } from "../../core/model.ts";
-import { capabilities } from "../wire/capabilities.ts";
+import { capabilities, instructionsFor } from "../wire/capabilities.ts";
 import { LEGACY_VERSIONS } from "../wire/classify.ts";
 import type { Exchange } from "../method.ts";
 import { logLevelIn } from "../wire/notifications.ts";
-import { withSkillsNamed } from "../wire/skills.ts";
 import { hasTasks, olderIntroduction } from "./shapes.ts";
 
 /** The `tasks` capability of a server with sessions. */
@@ -26,7 +25,7 @@ export async function initialize(
       ...(offersTasks && { tasks: TASK_CAPABILITY }),
     },
     serverInfo: introduction.info,
-    ...(await withSkillsNamed(introduction, registry, declared)),
+    ...(await instructionsFor(introduction, registry, declared)),
   };
   return olderIntroduction(introduced, version);
 }

@@ -1,8 +1,6 @@
 import type { Json } from "../../core/model.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { asksByViews, showsViews, VIEWS_EXTENSION } from "../../core/views.ts";
-import { VIEW_SETTINGS, withoutViews } from "../../servlets/views.ts";
-import { knowsSkills, SKILLS_EXTENSION, skillsOf } from "./skills.ts";
+import type { Introduction } from "../method.ts";
 import { TASKS_EXTENSION } from "./tasks.ts";
 
 interface Offered {
@@ -20,30 +18,35 @@ export async function capabilities(
   client: Json,
   { listens = false, tasks = false, isModern = false }: Offered = {},
 ): Promise<Json> {
-  const isShown = showsViews(client);
-  const lists = isShown ? (await registry.catalog()).lists : undefined;
-  const views = lists !== undefined && withoutViews(lists) !== lists;
+  const catalog = await registry.catalog();
+  const extensions: Json = Object.assign(
+    tasks ? { [TASKS_EXTENSION]: {} } : {},
+    ...registry.contributors.map((one) => one.extensions?.(catalog, client, isModern)),
+  );
   const servlets = registry.servlets.map((one) => registry.servlet(one));
   const offersResources =
-    (await registry.offers("resources", isShown ? undefined : withoutViews)) ||
-    (await registry.offers("resourceTemplates")) ||
-    (await registry.catalog()).readers.length > 0;
-  const skills = (isModern || knowsSkills(client)) && skillsOf(await registry.catalog()).length > 0;
+    (await registry.offers("resources", client)) ||
+    (await registry.offers("resourceTemplates", client)) ||
+    catalog.readers.length > 0;
   const listChanged = listens ? { listChanged: true } : {};
   return {
     tools: listChanged,
     ...(offersResources && { resources: { ...listChanged, ...(listens && { subscribe: true }) } }),
-    ...((await registry.offers("prompts")) && { prompts: listChanged }),
+    ...((await registry.offers("prompts", client)) && { prompts: listChanged }),
     ...(servlets.some(({ completes }) => completes) && { completions: {} }),
     logging: {},
-    ...((tasks || views || skills) && {
-      extensions: {
-        ...(skills && { [SKILLS_EXTENSION]: { directoryRead: true } }),
-        ...(tasks && { [TASKS_EXTENSION]: {} }),
-        ...(views && {
-          [VIEWS_EXTENSION]: { ...VIEW_SETTINGS, ...(asksByViews(client) && { elicitation: {} }) },
-        }),
-      },
-    }),
+    ...(Object.keys(extensions).length > 0 && { extensions }),
   };
+}
+
+/** The server's instructions for a client with these capabilities, with what contributors add to them. */
+export async function instructionsFor(
+  { instructions }: Introduction,
+  registry: Registry,
+  client: Json,
+): Promise<{ instructions?: string }> {
+  const catalog = await registry.catalog();
+  const added = registry.contributors.flatMap((one) => one.instructions?.(catalog, client) ?? []);
+  const all = instructions === undefined ? added : [instructions, ...added];
+  return all.length === 0 ? {} : { instructions: all.join("\n") };
 }

@@ -6,8 +6,6 @@ import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
 import { listsWithoutStream } from "../../servlets/catalog.ts";
 import type { Registry } from "../../servlets/registry.ts";
-import { showsViews } from "../../core/views.ts";
-import { withoutViews } from "../../servlets/views.ts";
 
 export function stringParam(params: Json, key: string): string {
   const value = params[key];
@@ -97,7 +95,7 @@ export async function listPage(
 ): Promise<Json> {
   const catalog = registry.known ?? (await registry.catalog());
   const lists = takesStream ? catalog.lists : listsWithoutStream(catalog);
-  return pageOf(kind, (showsViews(capabilities) ? lists : withoutViews(lists))[kind], cursor);
+  return pageOf(kind, registry.shown(lists, capabilities)[kind], cursor);
 }
 
 /**
