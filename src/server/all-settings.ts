@@ -4,5 +4,8 @@ import "./features/people/limits.ts";
 import "./features/sessions/limits.ts";
 import "./features/sign-in/limits.ts";
 import "./features/state/limits.ts";
+import "./kernel/auth/limits.ts";
+import "./kernel/mcp/limits.ts";
+import "./kernel/wasm/limits.ts";
 
 export { demandAudience, deploymentOf, readSettings } from "./kernel/settings/env.ts";
