@@ -1,4 +1,4 @@
-/** Reads settings as a server with all features does: for tools, which check them before they know the server's features. */
+/** The settings and limits of all features: for tools, which check them before they know the features of a server. */
 import "./features/issuers/limits.ts";
 import "./features/people/limits.ts";
 import "./features/sessions/limits.ts";
@@ -8,4 +8,11 @@ import "./kernel/auth/limits.ts";
 import "./kernel/mcp/limits.ts";
 import "./kernel/wasm/limits.ts";
 
-export { demandAudience, deploymentOf, readSettings } from "./kernel/settings/env.ts";
+import { otcSettings } from "./features/otc/settings.ts";
+import { signInSettings } from "./features/sign-in/settings.ts";
+import { tasksSettings } from "./features/tasks/settings.ts";
+import type { FeatureSettings } from "./kernel/settings/env.ts";
+
+export { deploymentOf, readSettings } from "./kernel/settings/env.ts";
+
+export const allSettings: readonly FeatureSettings[] = [otcSettings, signInSettings, tasksSettings];

@@ -36,7 +36,7 @@ export function createApp(kernel: Kernel) {
   const findable = findingPaths(profiles);
   const finding = new Set(findable.flatMap((path) => [path, `${path}/`]));
   const policy = originPolicy(settings, env);
-  if (policy.runs === "self-hosted") demandAudience(settings);
+  if (policy.runs === "self-hosted") demandAudience(settings, kernel.featureSettings);
   warnOfOrigins(settings);
   const warnings = variableWarnings(kernel);
   let hasWarned = false;

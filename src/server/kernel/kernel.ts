@@ -31,7 +31,13 @@ import { Registry } from "./servlets/registry.ts";
 import { noState } from "./servlets/runners.ts";
 import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
 import { demandFeatures } from "./settings/required-features.ts";
-import { apiKeysOf, deploymentOf, readSettings, type Settings } from "./settings/env.ts";
+import {
+  apiKeysOf,
+  deploymentOf,
+  readSettings,
+  type FeatureSettings,
+  type Settings,
+} from "./settings/env.ts";
 import { sealerOf, type Sealer } from "./storage/vault.ts";
 
 /** Servlets that are served but are not in the bundle. */
@@ -54,6 +60,8 @@ export interface Feature {
   readonly name: string;
   /** Features that this one requires: they start first. */
   readonly needs?: readonly Feature[];
+  /** Settings that no other part of the server reads, but for features that need this one. */
+  readonly settings?: FeatureSettings;
   /**
    * Starts the feature, once in each isolate. `kernel.authenticator` and `kernel.deployment` are not there yet: they exist when
    * all features have started. Throws for a configuration that is not valid.
@@ -137,6 +145,7 @@ export class Kernel {
   readonly env: Env;
   readonly bundle: Bundle;
   readonly settings: Settings;
+  readonly featureSettings: readonly FeatureSettings[];
   /** Absent without the binding KEY_RING. */
   readonly sealer: Sealer | undefined;
   readonly site: Site;
@@ -164,10 +173,12 @@ export class Kernel {
     const { version, profiles = {}, features } = bundle as Partial<Bundle> & Bundle;
     if (features === undefined)
       throw new Error("The bundle was made by an earlier version. Make it again: npm run bundle");
-    const settings = readSettings({
-      ...(version !== undefined && { SERVER_VERSION: version }),
-      ...env,
-    });
+    const all = inOrder(features);
+    this.featureSettings = all.flatMap((one) => one.settings ?? []);
+    const settings = readSettings(
+      { ...(version !== undefined && { SERVER_VERSION: version }), ...env },
+      this.featureSettings,
+    );
     configureLimits(settings.LIMITS ?? {});
     this.env = env;
     this.bundle = bundle;
@@ -184,7 +195,6 @@ export class Kernel {
       endpoints.map((name) => [name, introductionOf(settings, profiles[name])]),
     );
 
-    const all = inOrder(features);
     demandFeatures(env, new Set(all.map(({ name }) => name)));
     this.started = all.map((feature) => {
       const started = feature.start(this);

@@ -177,9 +177,9 @@ export async function faultInSettings({
     // Wrangler says what is wrong with its configuration.
     return undefined;
   }
-  const { readSettings } = await settingsReader();
+  const { readSettings, allSettings } = await settingsReader();
   try {
-    readSettings(values);
+    readSettings(values, allSettings);
     return undefined;
   } catch (error) {
     return `${(error as Error).message.replace(/\.$/, "")}.`;

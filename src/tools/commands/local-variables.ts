@@ -60,8 +60,8 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
     scannedServlets(),
     import("../../server/kernel/servlets/variables.ts"),
   ]);
-  const { deploymentOf, readSettings } = await settingsReader();
-  const { variables } = deploymentOf(readSettings(values), values);
+  const { deploymentOf, readSettings, allSettings } = await settingsReader();
+  const { variables } = deploymentOf(readSettings(values, allSettings), values);
   return unusedIn(servlets, Object.keys(variables), { isMisspelt });
 }
 
@@ -69,7 +69,8 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
 export async function settingsReader() {
   const { href } = new URL(`../../server/all-settings${OWN_EXTENSION}`, import.meta.url);
   return (await import(href)) as {
-    readSettings(env: object): object;
+    allSettings: readonly object[];
+    readSettings(env: object, features: readonly object[]): object;
     deploymentOf(settings: object, env: object): { variables: object };
   };
 }

@@ -3,7 +3,8 @@ import { argumentsIn } from "../bundle/arguments.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variableFilesIn } from "../bundle/variable-files.ts";
 import { traceSettings } from "../../server/kernel/observe/otel-settings.ts";
-import { demandAudience, readSettings } from "../../server/all-settings.ts";
+import { allSettings } from "../../server/all-settings.ts";
+import { demandAudience, readSettings } from "../../server/kernel/settings/env.ts";
 import { readConfiguration, type Configuration } from "./configuration.ts";
 import { readVariables } from "./variables.ts";
 
@@ -50,7 +51,7 @@ export async function checkedVariables(
   const files = secrets === undefined ? variableFilesIn(".") : [secrets];
   const variables = await readVariables(configuration, { files, names, environment: process.env });
   try {
-    demandAudience(readSettings(variables));
+    demandAudience(readSettings(variables, allSettings), allSettings);
     traceSettings(variables);
   } catch (error) {
     throw new Refusal((error as Error).message);

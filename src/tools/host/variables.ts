@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Refusal } from "../bundle/refusal.ts";
 import { variablesIn } from "../bundle/variable-files.ts";
-import { SETTING_NAMES } from "../../server/kernel/settings/env.ts";
+import { SETTINGS } from "../../server/kernel/settings/own-names.ts";
 import { otelSettingNames } from "../../server/kernel/observe/otel-settings.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -30,13 +30,7 @@ export async function readVariables(
     if (typeof value === "string") return [name, value];
     throw new Refusal(`vars.${name} in wrangler.toml is not a string. Write it in quotes.`);
   });
-  const known = [
-    ...SETTING_NAMES,
-    ...otelSettingNames(),
-    ...Object.keys(vars),
-    ...secrets,
-    ...names,
-  ];
+  const known = [...SETTINGS, ...otelSettingNames(), ...Object.keys(vars), ...secrets, ...names];
   const variables: Record<string, string> = Object.assign(Object.fromEntries(texts), ...written);
   for (const name of known) {
     const value = environment[name];

@@ -9,9 +9,12 @@ import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts"
 
 const ALL_SETTINGS: string = "../../../src/server/all-settings.ts";
 /** Of src/server/all-settings.ts, whose types are those of Workers: the compiler does not follow a computed path. */
-export const { readSettings } = (await import(ALL_SETTINGS)) as {
-  readSettings(env: object): Record<string, unknown>;
+const all = (await import(ALL_SETTINGS)) as {
+  allSettings: readonly object[];
+  readSettings(env: object, features: readonly object[]): Record<string, unknown>;
 };
+/** Reads the settings of a server with all features. */
+export const readSettings = (env: object) => all.readSettings(env, all.allSettings);
 
 const row = (...cells: string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
@@ -86,11 +89,12 @@ function manifestTable(): string {
 
 async function settingsTable(): Promise<string> {
   const defaults = readSettings({});
-  const groups = await commented(
+  const files = [
     "src/server/kernel/settings/env.ts",
-    "const settingsSchema = z.object({",
-  );
-  const rows = groups.map(({ names, comment }) => {
+    ...(await Array.fromAsync(glob("src/server/features/*/settings.ts"))).toSorted(),
+  ];
+  const groups = await Promise.all(files.map((file) => commented(file, "\nconst shape = {")));
+  const rows = groups.flat().map(({ names, comment }) => {
     const given = names.flatMap((name) => {
       const value: unknown = defaults[name];
       return typeof value === "string" || typeof value === "number" ? String(value) : [];
@@ -113,8 +117,8 @@ async function issuersTable(): Promise<string> {
 
 async function enterprisesTable(): Promise<string> {
   const groups = await commented(
-    "src/server/kernel/settings/oauth-settings.ts",
-    "export const enterpriseSchema = once(() =>\n  z.strictObject({",
+    "src/server/features/sign-in/settings.ts",
+    "const enterpriseSchema = once(() =>\n  z.strictObject({",
   );
   return table(
     ["key", "meaning"],

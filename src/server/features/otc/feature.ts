@@ -6,6 +6,7 @@ import { CallRecord, CallRecords } from "./call-record.ts";
 import { callTool, listTools } from "./endpoint.ts";
 import { LATEST } from "./request.ts";
 import { errorResponse } from "./reply.ts";
+import { otcSettings } from "./settings.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
@@ -17,6 +18,7 @@ declare module "../../kernel/bindings.ts" {
 /** Open Tool Calling: `/tools` and `/tools/call`. */
 export const otcFeature: Feature = {
   name: "otc",
+  settings: otcSettings,
   start(kernel) {
     const { env, sealer, settings, rateLimiter } = kernel;
     const { OTC_JWT_SECRET: secret, OTC_JWT_AUDIENCE: audiences } = settings;

@@ -7,7 +7,7 @@ import {
 import { Fault, httpStatus } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "../../kernel/core/model.ts";
-import type { Enterprise } from "../../kernel/settings/oauth-settings.ts";
+import type { Enterprise } from "./settings.ts";
 import type { SignIn, SignInContext } from "../../kernel/auth/authenticator.ts";
 import type { Attempts } from "../../kernel/auth/attempts.ts";
 import {

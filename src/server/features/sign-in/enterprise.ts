@@ -1,5 +1,5 @@
 import type { EmaOptions } from "@cloudflare/workers-oauth-provider";
-import type { Enterprise } from "../../kernel/settings/oauth-settings.ts";
+import type { Enterprise } from "./settings.ts";
 import type { Attempts } from "../../kernel/auth/attempts.ts";
 import { hexDigestNow } from "../../kernel/core/digest.ts";
 

@@ -9,6 +9,7 @@ import { Grant } from "./grant.ts";
 import type { Env } from "../../kernel/bindings.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import { siteOf } from "../../kernel/http/site.ts";
+import { signInSettings } from "./settings.ts";
 import type { Settings } from "../../kernel/settings/env.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -23,6 +24,7 @@ declare module "../../kernel/bindings.ts" {
 /** The server's own sign-in, for the owner with a passphrase. */
 export const signInFeature: Feature = {
   name: "sign-in",
+  settings: signInSettings,
   start(kernel) {
     const { settings, env, rateLimiter, introductions } = kernel;
     let authorization: AuthorizationServer | undefined;

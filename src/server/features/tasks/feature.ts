@@ -1,4 +1,5 @@
 import { getResult } from "./get-result.ts";
+import { tasksSettings } from "./settings.ts";
 import { Starts } from "./starts.ts";
 import { Task } from "./task.ts";
 import { tasksOf } from "./tasks.ts";
@@ -30,6 +31,7 @@ const taskMethods: Methods = {
 /** Calls that outlive their request: tasks, and calls that go on by a link. */
 export const tasksFeature: Feature = {
   name: "tasks",
+  settings: tasksSettings,
   start(kernel) {
     const { env, settings } = kernel;
     const all = tasksOf(env);

@@ -4,14 +4,15 @@ import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
 import { publicLimits, type Limits } from "../core/limits.ts";
 import { nearest } from "../core/nearest.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
-import { enterpriseSchema, issuerSchema, providerSchema } from "./oauth-settings.ts";
+import { issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
 import { whyNoLimit } from "./required-features.ts";
 import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
 
-const words = z.pipe(
+/** Words between white space or commas. */
+export const words = z.pipe(
   z._default(z.string(), ""),
   z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
 );
@@ -31,7 +32,7 @@ const hosts = z.pipe(
 );
 
 /** JSON of a shape that is made once there is some: most settings are not set. */
-function json<T extends z.ZodMiniType>(schema: () => T) {
+export function jsonSetting<T extends z.ZodMiniType>(schema: () => T) {
   return z.pipe(
     z.pipe(
       z.string(),
@@ -113,14 +114,15 @@ const limitsSchema = () =>
 
 const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
-const isUnique = (issuers: readonly { issuer: string }[]) =>
+/** True if each of these is of another issuer. */
+export const isUnique = (issuers: readonly { issuer: string }[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
 
 /**
  * The Worker's variables and secrets that configure the server; servlets may use only others. Set in
  * wrangler.toml, `.dev.vars` or by `wrangler secret put`. The comments are the table of docs/configuration.md.
  */
-const settingsSchema = z.object({
+const shape = {
   /** How the server introduces itself to clients, and on its page. */
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
   // A blank one counts as missing: the page of a server has a heading.
@@ -157,7 +159,7 @@ const settingsSchema = z.object({
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),
   /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
-  SERVER_ICONS: z.optional(json(() => z.array(z.looseObject({ src: z.string() })))),
+  SERVER_ICONS: z.optional(jsonSetting(() => z.array(z.looseObject({ src: z.string() })))),
   /** Its one icon, for clients and on its pages: an https or `data:image/` URL. Short for `SERVER_ICONS`. */
   SERVER_ICON: z.optional(
     z.string().check(
@@ -204,17 +206,9 @@ const settingsSchema = z.object({
   ),
   /** Authorization servers whose tokens are accepted: a JSON array, see below. */
   OAUTH_ISSUERS: z.optional(
-    json(() =>
+    jsonSetting(() =>
       z
         .array(issuerSchema())
-        .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
-    ),
-  ),
-  /** Identity providers of enterprises, whose users need not be [approved one by one](access.md#enterprises): a JSON array, see below. */
-  ENTERPRISE_ISSUERS: z.optional(
-    json(() =>
-      z
-        .array(enterpriseSchema())
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
@@ -231,7 +225,7 @@ const settingsSchema = z.object({
   ),
   /** A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?, "expires"?}`. */
   API_KEYS: z.optional(
-    json(() =>
+    jsonSetting(() =>
       z
         .record(
           z.string(),
@@ -250,27 +244,22 @@ const settingsSchema = z.object({
   ),
   /** Patterns that each scope grants, as JSON: `{"reader": ["http-status:*", "web:fetch"]}`. */
   SCOPES: z.optional(
-    json(() => z.record(z.string(), z.array(pattern())).check(scopeNames, notReserved)),
+    jsonSetting(() => z.record(z.string(), z.array(pattern())).check(scopeNames, notReserved)),
   ),
   /** How each run of a servlet is logged: `json`, `text` (easier to read) or `off`: only those that fail, as text. */
   RUN_LOG: z._default(z.enum(["json", "text", "off"]), "off"),
   /** The share of runs that is logged, from `0` to `1`, such as `0.01`; those that fail always are. */
   RUN_LOG_SAMPLE: z._default(
-    json(() => z.number().check(z.minimum(0), z.maximum(1))),
+    jsonSetting(() => z.number().check(z.minimum(0), z.maximum(1))),
     1,
   ),
   /** `none`: public access is intended. Without it an open server warns on its page and in its log. */
   AUTH: z.optional(z.literal("none")),
   /** Overrides the limits below: JSON, as `{"callsPerMinute": 600, "bodyBytes": 1000000}`. */
-  LIMITS: z.optional(json(limitsSchema)),
-  /**
-   * `off`: calls of clients that cannot ask their user fail. Otherwise the user answers on a [page](waiting-calls.md#the-client-cannot-ask)
-   * of this server, `/ask/…`, which needs the Durable Object `TASKS`.
-   */
-  LINKS: z._default(z.enum(["on", "off"]), "on"),
+  LIMITS: z.optional(jsonSetting(limitsSchema)),
   /** Providers at which callers have [accounts](accounts.md) that servlets may use: JSON, by name, see below. */
   ACCOUNTS: z.optional(
-    json(() =>
+    jsonSetting(() =>
       z
         .record(z.string(), providerSchema())
         .check(
@@ -281,19 +270,30 @@ const settingsSchema = z.object({
         ),
     ),
   ),
-  /** A secret of 32 characters or more: signs the JWTs (HS256) of callers of Open Tool Calling. */
-  OTC_JWT_SECRET: z.optional(z.string().check(z.minLength(32, "must have at least 32 characters"))),
-  /** Accepted audiences (`aud`) of such a JWT; the server's origin, or its MCP endpoint, by default. */
-  OTC_JWT_AUDIENCE: words,
-} satisfies Record<SettingName, z.ZodMiniType>);
+} satisfies Shape;
 
-export type Settings = z.infer<typeof settingsSchema>;
+type Shape = Partial<Record<SettingName, z.ZodMiniType>>;
+type KernelSettings = z.infer<z.ZodMiniObject<typeof shape>>;
 
-export const SETTING_NAMES: readonly string[] = Object.keys(settingsSchema.shape);
+/** The settings of the kernel, to which each feature adds its own. */
+export interface Settings extends KernelSettings {}
 
-/** Reads the configuration. Throws an error that names each variable that is wrong, and not its value. */
-export function readSettings(env: object): Settings {
-  const read = settingsSchema.safeParse({ ...env, ...variablesOf(env) });
+/** The settings that a feature has alone. */
+export interface FeatureSettings {
+  /** Their comments are rows of the table of docs/configuration.md, too. */
+  readonly shape: Shape;
+  /** Which of them let the Host header decide an audience, for a message; undefined if none do. */
+  openAudience?(settings: Settings): string | undefined;
+}
+
+/** Reads the settings of the kernel and of these features. Throws an error that names each variable that is wrong, and not its value. */
+export function readSettings(env: object, features: readonly FeatureSettings[] = []): Settings {
+  const all: { [Name in keyof Settings]-?: z.ZodMiniType<Settings[Name]> } = Object.assign(
+    {},
+    shape,
+    ...features.map((one) => one.shape),
+  );
+  const read = z.object(all).safeParse({ ...env, ...variablesOf(env) });
   if (read.success) return checked(read.data);
   const wrong = read.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("\n")}`);
@@ -335,14 +335,13 @@ export function runsOf(env: object): string | undefined {
 }
 
 /** Throws if the Host header would decide the audience of tokens or assertions. */
-export function demandAudience(settings: Settings): void {
-  const { PUBLIC_URL, OAUTH_ISSUERS = [], ENTERPRISE_ISSUERS = [] } = settings;
+export function demandAudience(settings: Settings, features: readonly FeatureSettings[]): void {
+  const { PUBLIC_URL, OAUTH_ISSUERS = [] } = settings;
   const open = OAUTH_ISSUERS.find(({ audience }) => audience === undefined);
-  const isOpen = settings.OTC_JWT_SECRET !== undefined && settings.OTC_JWT_AUDIENCE.length === 0;
-  const what =
-    (open && `OAUTH_ISSUERS has ${open.issuer} without an audience`) ??
-    (isOpen ? "OTC_JWT_SECRET is set without OTC_JWT_AUDIENCE" : undefined) ??
-    ENTERPRISE_ISSUERS.map(({ issuer }) => `ENTERPRISE_ISSUERS has ${issuer}`).at(0);
+  const what = [
+    open && `OAUTH_ISSUERS has ${open.issuer} without an audience`,
+    ...features.map((one) => one.openAudience?.(settings)),
+  ].find((one) => one !== undefined);
   if (PUBLIC_URL !== undefined || what === undefined) return;
   throw new Error(
     `${what}, and PUBLIC_URL is not set, so the Host header of a request would decide the audience of its tokens. Set PUBLIC_URL to the server's origin, such as https://mcp.example.com.`,

@@ -6,7 +6,8 @@ const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?([/
 /** True for https, and for http to a loopback host. */
 export const isSecureUrl = (url: string): boolean => SECURE.test(url);
 
-const secureUrl = once(() =>
+/** A URL that {@link isSecureUrl} holds of. */
+export const secureUrl = once(() =>
   z.url("is not a URL").check(z.regex(SECURE, "must be https, or http to a loopback host")),
 );
 
@@ -70,22 +71,6 @@ export const issuerSchema = once(() =>
 );
 
 export type Issuer = z.infer<ReturnType<typeof issuerSchema>>;
-
-/** An enterprise's identity provider, whose assertions about its users are exchanged for tokens of this server. */
-export const enterpriseSchema = once(() =>
-  z.strictObject({
-    /** The exact `iss` of its assertions. Required. */
-    issuer: secureUrl(),
-    /** URL of its key set: https. Required. */
-    jwks_uri: z.url("is not a URL").check(z.regex(/^https:/, "must be https")),
-    /** Algorithms that its assertions may be signed with: RS256 (by default) and ES256. */
-    algorithms: z._default(z.array(z.enum(["RS256", "ES256"])).check(z.minLength(1)), ["RS256"]),
-    /** True if clients without a secret may use its assertions, such as those with a metadata document. */
-    public_clients: z._default(z.boolean(), false),
-  }),
-);
-
-export type Enterprise = z.infer<ReturnType<typeof enterpriseSchema>>;
 
 /** A provider at which callers have accounts that servlets may use. */
 export const providerSchema = once(() =>
