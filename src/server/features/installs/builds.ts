@@ -7,16 +7,18 @@ import type { Installer } from "./installer.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
-import { jsonAnswer, type Operating, type Operations } from "../../kernel/http/operations.ts";
+import {
+  jsonAnswer,
+  operationWith,
+  type Operating,
+  type Operations,
+} from "../../kernel/http/operations.ts";
 
 /**
  * `part`, `build`, `replay` and `servlet`. `installer` throws `unavailable` where nothing can be installed.
  */
 export function buildOperations(installer: () => Installer): Operations {
-  const withInstaller =
-    (work: (request: Request, name: string, to: Installer, by: Operating) => Promise<Response>) =>
-    (request: Request, name: string, by: Operating) =>
-      work(request, name, installer(), by);
+  const withInstaller = operationWith(() => ({ installer: installer() }));
   return {
     part: { PUT: withInstaller(putPart) },
     build: { PUT: withInstaller(publishBuild), DELETE: withInstaller(unpublishBuild) },
@@ -30,21 +32,18 @@ export function buildOperations(installer: () => Installer): Operations {
   };
 }
 
+type By = Operating & { installer: Installer };
+
 /** `PUT part/SHA256` with its bytes. */
-async function putPart(request: Request, digest: string, { bucket }: Installer) {
+async function putPart(request: Request, digest: string, { installer }: By) {
   if (request.body === null)
     throw new Fault("invalid_request", "The body is empty. Send the bytes of the part.");
-  await bucket.putPart(digest, request.body, lengthOf(request) ?? 0);
+  await installer.bucket.putPart(digest, request.body, lengthOf(request) ?? 0);
   return new Response(null, { status: 204 });
 }
 
 /** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
-async function publishBuild(
-  request: Request,
-  name: string,
-  installer: Installer,
-  { principal, acted }: Operating,
-) {
+async function publishBuild(request: Request, name: string, { installer, principal, acted }: By) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) {
@@ -55,24 +54,14 @@ async function publishBuild(
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
-async function unpublishBuild(
-  _request: Request,
-  name: string,
-  { installs }: Installer,
-  { acted }: Operating,
-) {
-  unsettled(await installs().unpublish(name));
+async function unpublishBuild(_request: Request, name: string, { installer, acted }: By) {
+  unsettled(await installer.installs().unpublish(name));
   await acted(`Unpublished ${name}.`);
   return jsonAnswer({ name });
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
-async function installBuild(
-  request: Request,
-  name: string,
-  installer: Installer,
-  { principal, acted }: Operating,
-) {
+async function installBuild(request: Request, name: string, { installer, principal, acted }: By) {
   const build = await buildIn(request, name);
   await installer.demandInstallable(build);
   const missing = await installer.missing(build);
@@ -83,27 +72,23 @@ async function installBuild(
 }
 
 /** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
-async function replayBuild(request: Request, name: string, installer: Installer) {
+async function replayBuild(request: Request, name: string, { installer }: By) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   return jsonAnswer(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
 /** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
-async function showInstalled(_request: Request, name: string, { installs }: Installer) {
-  if (name === "") return jsonAnswer({ servlets: await installs().list() });
-  const { current, versions } = await installs().versions(name);
+async function showInstalled(_request: Request, name: string, { installer }: By) {
+  const installs = installer.installs();
+  if (name === "") return jsonAnswer({ servlets: await installs.list() });
+  const { current, versions } = await installs.versions(name);
   const read = versions.map((one) => ({ ...one, build: JSON.parse(one.build) as Build }));
   return jsonAnswer({ name, current, versions: read });
 }
 
 /** `POST servlet/NAME` with `{"rollback": VERSION}`. */
-async function rollBack(
-  request: Request,
-  name: string,
-  { installs }: Installer,
-  { acted }: Operating,
-) {
+async function rollBack(request: Request, name: string, { installer, acted }: By) {
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
   if (typeof to !== "number") {
@@ -112,19 +97,14 @@ async function rollBack(
       'The body does not name a version. Expected {"rollback": VERSION} with its number, such as {"rollback": 2}.',
     );
   }
-  const served = unsettled(await installs().rollBack(name, to, seenIn(request)));
+  const served = unsettled(await installer.installs().rollBack(name, to, seenIn(request)));
   await acted(`Rolled ${name} back to version ${to}.`);
   return jsonAnswer({ name, ...served });
 }
 
 /** `DELETE servlet/NAME`. */
-async function removeServlet(
-  request: Request,
-  name: string,
-  { installs }: Installer,
-  { acted }: Operating,
-) {
-  unsettled(await installs().uninstall(name, seenIn(request)));
+async function removeServlet(request: Request, name: string, { installer, acted }: By) {
+  unsettled(await installer.installs().uninstall(name, seenIn(request)));
   await acted(`Uninstalled ${name}.`);
   return jsonAnswer({ name });
 }

@@ -4,6 +4,7 @@ import { jsonHeaders } from "../../kernel/http/body.ts";
 import {
   callerKeyOf,
   jsonAnswer,
+  operationWith,
   type Operating,
   type Operations,
 } from "../../kernel/http/operations.ts";
@@ -23,10 +24,7 @@ interface StateParts {
  * as a file.
  */
 export function stateOperations(parts: StateParts): Operations {
-  const by =
-    (work: (request: Request, name: string, by: Operating & StateParts) => Promise<Response>) =>
-    (request: Request, name: string, operating: Operating) =>
-      work(request, name, { ...parts, ...operating });
+  const by = operationWith(() => parts);
   return {
     state: { GET: by(showState), PUT: by(importState), DELETE: by(deleteState) },
     "state-file": { GET: by(exportState) },

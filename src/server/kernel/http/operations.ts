@@ -14,6 +14,13 @@ export interface Operating {
 /** Answers one kind of request below `/operator/`; `name` is the last part of its path, of a servlet or a digest. */
 type Operation = (request: Request, name: string, operating: Operating) => Promise<Response>;
 
+/** Makes an operation of a function that also takes these parts of the server. What `parts` throws is the answer. */
+export const operationWith =
+  <Parts>(parts: () => Parts) =>
+  (work: (request: Request, name: string, by: Operating & Parts) => Promise<Response>): Operation =>
+  (request, name, operating) =>
+    work(request, name, { ...parts(), ...operating });
+
 /** By the first part of the path below `/operator/`, and the method. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
