@@ -60,12 +60,14 @@ async function unpublishBuild(_request: Request, name: string, { installer, acte
   return jsonAnswer({ name });
 }
 
-/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. A name or tool that is taken is refused before that. */
+/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send; none of those for a name or tool that is taken. */
 async function installBuild(request: Request, name: string, { installer, principal, acted }: By) {
   const build = await buildIn(request, name);
-  await installer.demandInstallable(build);
   const missing = await installer.missing(build);
-  if (missing.length > 0) return jsonAnswer({ missing });
+  if (missing.length > 0) {
+    await installer.demandInstallable(build);
+    return jsonAnswer({ missing });
+  }
   const installed = await installer.install(build, principal.name, seenIn(request));
   if (installed.isNew) await acted(`Installed ${name}, version ${installed.version}.`);
   return jsonAnswer(installed);

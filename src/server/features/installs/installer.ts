@@ -125,12 +125,13 @@ export class Installer {
     return [...versions, ...overlapsOf(build, whole)];
   }
 
-  /** What its install would mean, for who decides that: its permissions and the warnings. */
+  /** For whoever decides about an install: permissions and warnings. Throws `conflict` for a build that would be refused. */
   async consequences(build: Build): Promise<string[]> {
+    await this.demandInstallable(build);
     return [...permissionsOf(build), ...(await this.#warnings(build))];
   }
 
-  /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken: it need not be uploaded then. */
+  /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken. */
   async demandInstallable(build: Build): Promise<void> {
     const { name } = build;
     const { whole } = await this.#registry();

@@ -71,8 +71,6 @@ const installServlet = (installer: Installer, acted: ToolParts["acted"]): OwnToo
   },
   async run(args, call) {
     const { build, digest } = await publishedBuild(installer, String(args["name"]));
-    // The user is not asked about an install that would be refused.
-    await installer.demandInstallable(build);
     const question = `Install the servlet ${build.name}? It will be served to all callers of this server.\n${(await installer.consequences(build)).join("\n")}`;
     const agreed = await agreement(question, digest, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
