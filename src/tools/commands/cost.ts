@@ -1,5 +1,5 @@
 /** Measures what calls of a servlet cost in CPU: each of its tools is called, in a world in which nothing can be done. */
-import { perform, whateverFor } from "../../server/kernel/calls/engine.ts";
+import { allReasons, perform } from "../../server/kernel/calls/engine.ts";
 import type { CallContext } from "../../server/kernel/core/call-context.ts";
 import { Fault } from "../../server/kernel/core/errors.ts";
 import type { CallToolResult, Json, Tool } from "../../server/kernel/core/model.ts";
@@ -146,7 +146,7 @@ class Watched {
           const given = result as CallToolResult;
           return given.isError ? errorIn(given) : undefined;
         },
-        waits: whateverFor(({ reason }) => {
+        waits: allReasons(({ reason }) => {
           const asks = reason.kind === "input" ? Object.values(reason.asks) : [];
           for (const { method } of asks) this.#wanted.add(method);
           return undefined;

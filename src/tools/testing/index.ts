@@ -41,7 +41,7 @@ import { keepsState } from "../../server/kernel/servlets/manifest.ts";
 import { skillsContributor } from "../../server/features/skills/skills.ts";
 import { viewsContributor } from "../../server/features/views/views.ts";
 import { Registry } from "../../server/kernel/servlets/registry.ts";
-import { Again, perform, whateverFor, type Waiting } from "../../server/kernel/calls/engine.ts";
+import { allReasons, perform, Rerun, type Waiting } from "../../server/kernel/calls/engine.ts";
 import { toolCallerOf } from "../../server/features/tool-calls/tool-caller.ts";
 import type { CallRef, CompletionRequest } from "../../server/kernel/calls/call-ref.ts";
 import type { Script, ScriptedAnswer, Tested } from "./script.ts";
@@ -182,9 +182,9 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     tested(script, async (registry, call, recorder) =>
       perform<T>(await registry.resolve(ref), call, {
         ended: (result) => result as T,
-        waits: whateverFor(async (waiting) => {
+        waits: allReasons(async (waiting) => {
           recorder.beginRun();
-          return new Again(await goneOn(call, waiting));
+          return new Rerun(await goneOn(call, waiting));
         }),
       }),
     );

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { perform, whateverFor, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
+import { allReasons, perform, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
 import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
 import type { Asks } from "../../../src/server/kernel/core/asks.ts";
 import { ANONYMOUS, type Json } from "../../../src/server/kernel/core/model.ts";
@@ -62,7 +62,7 @@ async function saidAcross(before: Deployed, after: Deployed, tool: string, args:
       {
         ended: (given) => given,
         waits: {
-          ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
+          ...allReasons(() => Promise.reject(new Error("it waits for something else"))),
           input: (waiting) => waiting,
         },
       },

@@ -1,6 +1,6 @@
 import { loadedRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { describe, expect, test } from "vitest";
-import { perform, whateverFor, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
+import { allReasons, perform, type Waiting } from "../../../src/server/kernel/calls/engine.ts";
 import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
 import type { Asks } from "../../../src/server/kernel/core/asks.ts";
 import type { Json } from "../../../src/server/kernel/core/model.ts";
@@ -66,7 +66,7 @@ async function run({ servlets, steps, later = servlets, result = ALLOW }: Run) {
       {
         ended: (given) => given,
         waits: {
-          ...whateverFor(() => Promise.reject(new Error("it waits for something else"))),
+          ...allReasons(() => Promise.reject(new Error("it waits for something else"))),
           input: (waiting) => waiting,
         },
       },

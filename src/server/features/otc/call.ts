@@ -1,4 +1,4 @@
-import { perform, whateverFor, type Waiting } from "../../kernel/calls/engine.ts";
+import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import { report, tooSilent, type Fault } from "../../kernel/core/errors.ts";
 import type { Answers, Ask, Asks } from "../../kernel/core/asks.ts";
 import type { CallCredentials } from "../../kernel/core/call-context.ts";
@@ -141,7 +141,7 @@ async function run(
         return { ...ended(), success: true, ...value };
       },
       waits: {
-        ...whateverFor(async (wait) => (await handed(wait)) ?? failed({ message: UNENDING })),
+        ...allReasons(async (wait) => (await handed(wait)) ?? failed({ message: UNENDING })),
         async input(wait) {
           const over = await handed(wait);
           if (over !== undefined) return over;

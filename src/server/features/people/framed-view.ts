@@ -1,6 +1,6 @@
 /** A servlet's view as the document of a frame on the console's pages, which reaches nothing but what it has declared. */
 import { sessionAsker } from "../../kernel/asks/askers.ts";
-import { perform, whateverFor } from "../../kernel/calls/engine.ts";
+import { allReasons, perform } from "../../kernel/calls/engine.ts";
 import { Fault, httpStatus, report } from "../../kernel/core/errors.ts";
 import {
   isObject,
@@ -61,7 +61,7 @@ async function viewOf(
     },
     {
       ended: (result) => result as ReadResourceResult,
-      waits: whateverFor(() => {
+      waits: allReasons(() => {
         throw new Fault("servlet_failed", "The servlet waits for something instead of its view.");
       }),
     },

@@ -1,7 +1,7 @@
 import type { SessionCall as Call, SessionHandler, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../kernel/asks/askers.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
-import { perform, whateverFor, type Waiting } from "../../kernel/calls/engine.ts";
+import { perform, allReasons, type Waiting } from "../../kernel/calls/engine.ts";
 import type { DetailedTask, TaskProgress, TaskCall } from "../../kernel/calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../kernel/core/errors.ts";
 import { failingAsker, streamlessAsker, runToEnd } from "../../kernel/mcp/legacy/askers.ts";
@@ -263,7 +263,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       { ...context, ask, gate: taskGate("auto") },
       {
         ended: (result) => result,
-        waits: whateverFor(async (waiting) => {
+        waits: allReasons(async (waiting) => {
           // Sent notifications must be stored before the task repeats the run.
           await this.#parts.streams.settled();
           if (this.#open.has(call)) await this.#goOn(call, kept, waiting);

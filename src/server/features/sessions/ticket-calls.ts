@@ -6,7 +6,7 @@
 import { sessionAsker } from "../../kernel/asks/askers.ts";
 import { linkAsker, linkOf } from "../../kernel/asks/links.ts";
 import { changes } from "../../kernel/calls/changes.ts";
-import { perform, whateverFor } from "../../kernel/calls/engine.ts";
+import { perform, allReasons } from "../../kernel/calls/engine.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
@@ -167,7 +167,7 @@ async function resultOf(
   };
   return perform<Json>(entry, context, {
     ended: (result) => result,
-    waits: whateverFor((waiting) => {
+    waits: allReasons((waiting) => {
       run.waiting = Object.assign({}, waiting);
       return {};
     }),

@@ -1,5 +1,5 @@
 import { sessionAsker, sessionFailures, inputAsker } from "../../kernel/asks/askers.ts";
-import { whateverFor, type Policy, type Waiting } from "../../kernel/calls/engine.ts";
+import { allReasons, type Policy, type Waiting } from "../../kernel/calls/engine.ts";
 import type { TaskCall, Start } from "../../kernel/calls/task-object.ts";
 import type { Json, Principal } from "../../kernel/core/model.ts";
 import type { Asker, Asks, Answers } from "../../kernel/core/asks.ts";
@@ -34,7 +34,7 @@ export const taskPolicy = (
 ): Policy<RunEnd> => ({
   ended: (result) => ({ result }),
   waits: {
-    ...whateverFor((waiting) => ({ waiting })),
+    ...allReasons((waiting) => ({ waiting })),
     input(waiting) {
       const { asks } = waiting.reason;
       const isForPerson = link !== undefined && needsPerson(asks, client);

@@ -1,5 +1,5 @@
 import type { TaskServing } from "./task-server.ts";
-import { perform, whateverFor } from "../../kernel/calls/engine.ts";
+import { allReasons, perform } from "../../kernel/calls/engine.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import { entryAgain } from "./task-call.ts";
@@ -97,7 +97,7 @@ export async function replayed(
       isolatedContext(call, ofBuild),
       {
         ended: () => "It would end without what it waits for.",
-        waits: whateverFor(({ recorded: { pending } = {} }) => {
+        waits: allReasons(({ recorded: { pending } = {} }) => {
           const { digest, what } = recorded.pending ?? {};
           if (pending?.digest === digest) return undefined;
           const other =
@@ -132,7 +132,7 @@ export async function replayRecord(
       { ...context, notify },
       {
         ended: () => ({ end: "It would end here with a result.", said, fuel: 0 }),
-        waits: whateverFor(({ fuelUsed: fuel, recorded: { pending } = {} }) => ({
+        waits: allReasons(({ fuelUsed: fuel, recorded: { pending } = {} }) => ({
           end: nextIn(pending),
           said,
           fuel,

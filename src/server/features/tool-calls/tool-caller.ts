@@ -1,5 +1,5 @@
 /** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
-import { perform, whateverFor, type Waiting } from "../../kernel/calls/engine.ts";
+import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import type { Asker, Asks } from "../../kernel/core/asks.ts";
 import type {
   AskedCalls,
@@ -288,7 +288,7 @@ class Batch {
       const run = await inSpan(this.#outer.call.trace, start, () =>
         perform<{ result: Json } | { waiting: Waiting }>(found, context, {
           ended: (result) => ({ result }),
-          waits: whateverFor((waiting) => ({ waiting })),
+          waits: allReasons((waiting) => ({ waiting })),
         }),
       );
       if ("waiting" in run) this.#interrupted(nth, run.waiting, found);

@@ -9,14 +9,14 @@ export type Waiting<K extends WaitReason["kind"] = WaitReason["kind"]> = Suspend
 };
 
 /** Runs the call again at once, with these changes of its context. */
-export class Again {
+export class Rerun {
   readonly changes: Partial<CallContext>;
   constructor(changes: Partial<CallContext>) {
     this.changes = changes;
   }
 }
 
-type Next<R> = R | Again | Promise<R | Again>;
+type Next<R> = R | Rerun | Promise<R | Rerun>;
 
 /** A surface's decisions on a call: on its result, and on its waiting, by what it waits for. */
 export interface Policy<R> {
@@ -32,8 +32,8 @@ export interface Way {
   take(waiting: Waiting): Promise<Json> | undefined;
 }
 
-/** The `waits` of a policy that treats all kinds alike. */
-export const whateverFor = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["waits"] => ({
+/** The `waits` of a policy that treats all reasons alike. */
+export const allReasons = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["waits"] => ({
   input: make,
   sleep: make,
   retry: make,
@@ -69,7 +69,7 @@ export async function perform<R>(
     const take = policy.waits[waits.reason.kind] as (waiting: Waiting) => Next<R>;
     const next = await take(waits);
     waits = undefined;
-    if (!(next instanceof Again)) return next;
+    if (!(next instanceof Rerun)) return next;
     context = Object.assign({}, context, next.changes);
   }
 }

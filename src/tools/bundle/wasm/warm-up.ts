@@ -2,7 +2,7 @@
  * Finds out in which state a servlet's calls begin: after its start functions, after it was asked for its
  * lists, and after the calls that its manifest names as `warm`.
  */
-import { perform, whateverFor } from "../../../server/kernel/calls/engine.ts";
+import { allReasons, perform } from "../../../server/kernel/calls/engine.ts";
 import type { CallToolResult } from "../../../server/kernel/core/model.ts";
 import type { Entry } from "../../../server/kernel/servlets/registry.ts";
 import { dialects, type DialectName } from "../../../server/kernel/servlets/dialects.ts";
@@ -284,7 +284,7 @@ async function warmCall(warming: Warming, asked: WarmUpInput, tool: string, args
     };
     const result = await perform<CallToolResult | undefined>(entry, nobodysCall, {
       ended: (given) => given as CallToolResult,
-      waits: whateverFor(() => undefined),
+      waits: allReasons(() => undefined),
     });
     if (result === undefined)
       return "waits for input, which is not available while a bundle is made";

@@ -5,7 +5,7 @@ import { Fault } from "../../core/errors.ts";
 import { cannotAsk } from "../../servlets/ask-failures.ts";
 import { unaskable } from "../../asks/answers.ts";
 import { hasTasks, olderAsk, pageIn } from "./shapes.ts";
-import { Again, perform, whateverFor } from "../../calls/engine.ts";
+import { allReasons, perform, Rerun } from "../../calls/engine.ts";
 import type { Json } from "../../core/model.ts";
 import { withRecordedAnswer } from "../../core/record.ts";
 import type { Suspended } from "../../core/suspension.ts";
@@ -73,7 +73,7 @@ export function runToEnd(
     {
       ended: (result) => result,
       waits: {
-        ...whateverFor((waiting) => person?.take(waiting) ?? unending()),
+        ...allReasons((waiting) => person?.take(waiting) ?? unending()),
         async input(waiting) {
           const link = await person?.take(waiting);
           if (link !== undefined) return link;
@@ -83,12 +83,12 @@ export function runToEnd(
           // A call inside has returned it.
           if (recorded !== undefined) {
             const answer = JSON.stringify(responses);
-            return new Again({
+            return new Rerun({
               fuelUsed,
               recorded: withRecordedAnswer(recorded, answer, Date.now()),
             });
           }
-          return new Again({
+          return new Rerun({
             fuelUsed,
             input: { responses, ...(state !== undefined && { state }) },
           });

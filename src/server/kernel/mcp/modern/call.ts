@@ -1,6 +1,6 @@
 import { inputAsker } from "../../asks/askers.ts";
 import { linkOf, personWay } from "../../asks/links.ts";
-import { perform, whateverFor, type Waiting, type Way } from "../../calls/engine.ts";
+import { allReasons, perform, type Waiting, type Way } from "../../calls/engine.ts";
 import { aboutOf } from "../../calls/shown-arguments.ts";
 import { type DetailedTask, type TaskCall, endOf } from "../../calls/task-object.ts";
 import type { CallContext } from "../../core/call-context.ts";
@@ -81,7 +81,7 @@ export async function answerCall(
       ended: (result) => end?.({ result }) ?? result,
       failed: end && ((error) => end(endOf(servletFault(error)))),
       waits: {
-        ...whateverFor(take),
+        ...allReasons(take),
         earlier: ({ reason: { recorded }, fuelUsed }) =>
           goOn({
             rounds,
