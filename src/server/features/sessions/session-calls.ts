@@ -1,13 +1,13 @@
 import type { SessionCall as Call, SessionHandler, SessionParts } from "./session-store.ts";
 import { sessionAsker } from "../../kernel/asks/askers.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
-import { perform, allReasons, type Waiting } from "../../kernel/calls/engine.ts";
+import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import type { DetailedTask, TaskProgress, TaskCall } from "../../kernel/calls/task-object.ts";
 import { Fault, report, tooSilent } from "../../kernel/core/errors.ts";
 import { failingAsker, streamlessAsker, runToEnd } from "../../kernel/mcp/legacy/askers.ts";
 import { changes } from "../../kernel/calls/changes.ts";
 import { errorMessage, resultMessage, type RpcRequest } from "../../kernel/mcp/wire/message.ts";
-import { mcpSpan, told } from "../../kernel/observe/request-span.ts";
+import { mcpSpan, recordOutcome } from "../../kernel/observe/request-span.ts";
 import { inRequestSpan } from "../../kernel/observe/spans.ts";
 import type { FoundRequest, Methods } from "../../kernel/mcp/method.ts";
 import { calledEntry, find, lookedUp } from "../../kernel/mcp/methods.ts";
@@ -184,7 +184,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const start = () => mcpSpan({ ...found, version: store.row.version, session });
     return inRequestSpan(traceIn(about.meta, call.post?.trace), start, (trace, span) => {
       call.trace = trace;
-      return told(span, this.#runFound(call, found, { ...about, registry }));
+      return recordOutcome(span, this.#runFound(call, found, { ...about, registry }));
     });
   }
 

@@ -6,7 +6,7 @@
 import { sessionAsker } from "../../kernel/asks/askers.ts";
 import { linkAsker, linkOf } from "../../kernel/asks/links.ts";
 import { changes } from "../../kernel/calls/changes.ts";
-import { perform, allReasons } from "../../kernel/calls/engine.ts";
+import { allReasons, perform } from "../../kernel/calls/engine.ts";
 import { METHODS } from "../../kernel/calls/call-ref.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
@@ -14,7 +14,7 @@ import { limits } from "../../kernel/core/limits.ts";
 import { isObject, type Json, type Notification } from "../../kernel/core/model.ts";
 import { Wait, type Suspended } from "../../kernel/core/suspension.ts";
 import { afterSending, type UnrecordedCall } from "../../kernel/core/unknown-outcome.ts";
-import { mcpSpan, told } from "../../kernel/observe/request-span.ts";
+import { mcpSpan, recordOutcome } from "../../kernel/observe/request-span.ts";
 import { inRequestSpan } from "../../kernel/observe/spans.ts";
 import { traceIn, traceInHeaders } from "../../kernel/observe/trace-context.ts";
 import type { ToolEntry } from "../../kernel/servlets/catalog.ts";
@@ -109,7 +109,7 @@ async function answerRequest(
     const start = () => mcpSpan({ ...request, version, session: session.ticket.object });
     const received = traceIn(meta, traceInHeaders(exchange.headers));
     const result = await inRequestSpan(received, start, (trace, span) =>
-      told(span, resultOf(request, session, exchange, { run, meta, trace })),
+      recordOutcome(span, resultOf(request, session, exchange, { run, meta, trace })),
     );
     const { waiting } = run;
     if (waiting !== undefined && !call.isUnwanted) {

@@ -4,7 +4,7 @@ import { Fault, logError } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { perform } from "../../kernel/calls/engine.ts";
 import { entryAgain, taskAsker, taskPolicy, type RunEnd } from "./task-call.ts";
-import { mcpSpan, tellFault, tellResult } from "../../kernel/observe/request-span.ts";
+import { mcpSpan, recordFault, recordResult } from "../../kernel/observe/request-span.ts";
 import { inLaterSpan } from "../../kernel/observe/spans.ts";
 import { NOBODY } from "../../kernel/asks/links.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
@@ -71,10 +71,10 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
       try {
         const entry = await entryAgain(call, run.registry, recorded);
         const ended = await perform(entry, context, taskPolicy(call, client));
-        if ("result" in ended) tellResult(span, ended.result);
+        if ("result" in ended) recordResult(span, ended.result);
         return ended;
       } catch (error) {
-        tellFault(span, Fault.from(error));
+        recordFault(span, Fault.from(error));
         throw error;
       }
     });

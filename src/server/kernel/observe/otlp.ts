@@ -160,13 +160,13 @@ function relations(span: CollectedSpan, trace: CollectedTrace, places: Places) {
 
 function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attributes"> {
   const { invocation, attributes, name } = span;
-  const told = attributesOf(attributes);
+  const exported = attributesOf(attributes);
   if (invocation === undefined) {
     const isAsk = attributes.has("edge_servlets.asks");
     const isRequest = attributes.has("mcp.method.name") && !isAsk;
     const isSent = isAsk || attributes.has("http.request.method") || name.endsWith("_subrequest");
     const kind = isSent ? KIND.client : KIND.internal;
-    return { name, kind: isRequest ? KIND.server : kind, attributes: told };
+    return { name, kind: isRequest ? KIND.server : kind, attributes: exported };
   }
   const { request, status, outcome = "ok", entrypoint } = invocation;
   const failure = SUCCESSFUL.has(outcome) ? (status ?? 0) >= 500 && String(status) : outcome;
@@ -177,7 +177,7 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
     return {
       name: [entrypoint ?? [], called].flat().join("."),
       kind: KIND.internal,
-      attributes: [...told, ...failed],
+      attributes: [...exported, ...failed],
     };
   }
   const { method: verb, scheme, route } = request;
@@ -189,15 +189,15 @@ function described(span: CollectedSpan): Pick<OtlpSpan, "name" | "kind" | "attri
       attribute("url.scheme", scheme),
       ...(route === undefined ? [] : [attribute("http.route", route)]),
       ...(status === undefined ? [] : [attribute("http.response.status_code", status)]),
-      ...told,
+      ...exported,
       ...failed,
     ],
   };
 }
 
 function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] {
-  const told = [...attributes].filter(([key]) => EXPORTED.test(key) && !OURS.has(key));
-  return told.map(([key, value]) => attribute(key, value));
+  const exported = [...attributes].filter(([key]) => EXPORTED.test(key) && !OURS.has(key));
+  return exported.map(([key, value]) => attribute(key, value));
 }
 
 /** Attributes that become fields of an OTLP span instead. */

@@ -44,8 +44,8 @@ export function mcpSpan({ id, row, entry, version, session, ...request }: Spanne
 /** Tells sessions apart, but opens none: an anonymous one belongs to whoever knows its id. */
 const fingerprint = (session: string) => hexDigestNow(session).slice(0, 32);
 
-/** Notes that a request has ended with this fault. */
-export function tellFault(span: Span, fault: Fault): void {
+/** Records that a request has ended with this fault. */
+export function recordFault(span: Span, fault: Fault): void {
   const code = String(rpcError(fault).code);
   span.set({
     "error.type": code,
@@ -54,19 +54,19 @@ export function tellFault(span: Span, fault: Fault): void {
   });
 }
 
-/** The work of a request, and how it ends in its span. */
-export async function told<T>(span: Span, work: Promise<T>): Promise<T> {
+/** Records in its span how the work of a request ends; returns its result. */
+export async function recordOutcome<T>(span: Span, work: Promise<T>): Promise<T> {
   try {
     const result = await work;
-    tellResult(span, result);
+    recordResult(span, result);
     return result;
   } catch (error) {
-    tellFault(span, Fault.from(error));
+    recordFault(span, Fault.from(error));
     throw error;
   }
 }
 
-/** Notes that a tool says of its own result that it is an error. */
-export function tellResult(span: Span, result: unknown): void {
+/** Records that a tool says of its own result that it is an error. */
+export function recordResult(span: Span, result: unknown): void {
   if (isObject(result) && result["isError"] === true) span.set({ "error.type": "tool_error" });
 }

@@ -13,7 +13,7 @@ import { errorMessage, resultMessage } from "../wire/message.ts";
 import { calledEntry, lookedUp } from "../methods.ts";
 import { notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, type Reply } from "../wire/reply.ts";
-import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
+import { mcpSpan, recordFault, recordResult } from "../../observe/request-span.ts";
 import { failingAsker, runToEnd } from "./askers.ts";
 import { olderResult, olderError, olderNotice } from "./shapes.ts";
 
@@ -139,11 +139,11 @@ async function answer(
       ask: failingAsker("no session"),
     };
     const result = await runToEnd(entry, context, person);
-    tellResult(span, result);
+    recordResult(span, result);
     return resultMessage(id, JSON.stringify(olderResult(result, version)));
   } catch (error) {
     const fault = report(afterSending(sender, error));
-    tellFault(span, fault);
+    recordFault(span, fault);
     return errorMessage(id, olderError(method, fault));
   }
 }

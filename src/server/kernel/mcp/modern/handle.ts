@@ -20,7 +20,7 @@ import {
 } from "../wire/message.ts";
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, failedReply, type Reply } from "../wire/reply.ts";
-import { mcpSpan, tellFault, tellResult } from "../../observe/request-span.ts";
+import { mcpSpan, recordFault, recordResult } from "../../observe/request-span.ts";
 import { clientName } from "../wire/params.ts";
 import { lookedUp } from "../methods.ts";
 import { answerCall, type ModernCall } from "./call.ts";
@@ -91,7 +91,7 @@ const replyTo =
       if (result === undefined) throw methodNotFound(method);
       // A retry may get the task of an earlier request, whose client supports tasks.
       if (result["resultType"] === "task") demandTasks(call.client);
-      tellResult(span, result);
+      recordResult(span, result);
       const list = row.list && (result[row.list] as unknown[]);
       if (list === undefined)
         return { status: 200, body: resultMessage(id, resultText(row, exchange, result)) };
@@ -103,7 +103,7 @@ const replyTo =
       // A request that resumes a state can be repeated: its side effects are not.
       const goesOn = params["requestState"] !== undefined;
       const fault = report(goesOn ? error : afterSending(sender, error));
-      tellFault(span, fault);
+      recordFault(span, fault);
       return failedReply(fault, id);
     }
   };
