@@ -86,7 +86,7 @@ export interface Parts {
   /** Servlets besides those of the bundle. */
   others?: OtherServlets;
   /** Records what an operator has done, and by which means, as a sentence. Never throws. */
-  acted?(by: string, how: "agent" | "command" | "page", what: string): Promise<void>;
+  recordAct?(by: string, how: "agent" | "command" | "page", what: string): Promise<void>;
 }
 
 /** What a feature adds to the server. */
@@ -164,7 +164,7 @@ export class Kernel {
   readonly refusals: RefusedRequests;
   readonly deployment: Deployment;
 
-  readonly acted: NonNullable<Parts["acted"]> = async () => {};
+  readonly recordAct: NonNullable<Parts["recordAct"]> = async () => {};
 
   readonly #bundled: Registry;
   readonly #digests = new Map<string, ListDigests>();

@@ -5,7 +5,7 @@ import type { Env } from "./bindings.ts";
 export type ObjectClass = new (state: DurableObjectState, env: Env) => DurableObject<unknown>;
 
 /** A class that the platform can construct: it passes what `given` returns to `Class` as the third argument. */
-export function madeWith<Given>(
+export function objectClassWith<Given>(
   given: () => Given,
   Class: new (state: DurableObjectState, env: Env, given: Given) => object,
 ): ObjectClass {

@@ -240,7 +240,7 @@ test("a key is revoked, too, where counters and the list of acts do not answer",
   const gone = async () => {
     throw new Error("the object is gone");
   };
-  const usage = { acted: gone, acts: gone, add: gone, errors: gone, report: gone };
+  const usage = { addAct: gone, acts: gone, add: gone, errors: gone, report: gone };
   const stub = { ...usage, storedFor: gone, waitingOf: gone };
   const USAGE = { getByName: () => stub, get: () => stub, idFromName: () => "" };
   const API_KEYS = await keysOf(["boss-13"], ["lost-13"]);
@@ -434,7 +434,7 @@ test.each([
 test("what operators did is noted for a while, and no more than there is room for", async () => {
   const usage = env.USAGE!.getByName("acts");
   const act = { by: "b".repeat(1000), how: "page" as const, what: "\u202e".repeat(1000) };
-  for (let nth = 0; nth < 1010; nth++) await usage.acted({ ...act, what: `${nth}${act.what}` });
+  for (let nth = 0; nth < 1010; nth++) await usage.addAct({ ...act, what: `${nth}${act.what}` });
   const acts = await usage.acts();
   expect(acts).toHaveLength(1000);
   expect(acts[0]!.what).toMatch(/^1009\\u\{202e\}/);
@@ -442,7 +442,7 @@ test("what operators did is noted for a while, and no more than there is room fo
   await runInDurableObject(usage, (_usage, { storage }) => {
     storage.sql.exec("UPDATE acts SET at = at - ?", 91 * 86_400_000);
   });
-  await usage.acted({ ...act, what: "new" });
+  await usage.addAct({ ...act, what: "new" });
   expect((await usage.acts()).map(({ what }) => what)).toEqual(["new"]);
 });
 

@@ -2,7 +2,7 @@ import { StateVault } from "./state-vault.ts";
 import { States } from "./states.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import { carriedBy } from "./input-required.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
@@ -20,7 +20,7 @@ export const carriedFeature: Feature = {
       parts: {
         ...(sealer && env.STATES && { carried: carriedBy(new StateVault(sealer, env.STATES)) }),
       },
-      objects: { States: madeWith(() => kernel.sealing, States) },
+      objects: { States: objectClassWith(() => kernel.sealing, States) },
     };
   },
 };

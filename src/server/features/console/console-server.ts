@@ -3,7 +3,7 @@ import type { keyRecordsOf } from "../../kernel/auth/key-records.ts";
 import type { RateLimiter } from "../../kernel/auth/rate-limiter.ts";
 import type { Site } from "../../kernel/http/site.ts";
 import type { Installer } from "../installs/installer.ts";
-import type { actsIn, usageOf } from "../usage/usage.ts";
+import type { actRecorder, usageOf } from "../usage/usage.ts";
 import type { BundledServlets } from "../../kernel/servlets/bundle.ts";
 import type { Deployment } from "../../kernel/servlets/deployment.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
@@ -26,7 +26,7 @@ export interface ConsoleServer {
   readonly keyRecords: ReturnType<typeof keyRecordsOf>;
   readonly usage?: ReturnType<typeof usageOf>;
   /** Records an operator's action. */
-  readonly acted: ReturnType<typeof actsIn>;
+  readonly recordAct: ReturnType<typeof actRecorder>;
   readonly deployment: Deployment;
   readonly persons?: PersonObjects;
   readonly installer?: Installer;

@@ -194,7 +194,7 @@ const actions: Readonly<Record<string, Action>> = {
         });
       unsettled(await recordsIn(server).make(made));
       const may = scopesInWords(made.scopes ?? undefined);
-      await server.acted(by, "page", `Made the key ${made.name}, which may call ${may}.`);
+      await server.recordAct(by, "page", `Made the key ${made.name}, which may call ${may}.`);
       const endpoint = endpointOf(server, new URL(endpointPath(undefined), visit.request.url).href);
       const unfitting = (await unmatchedScopes(made.scopes ?? [], server)) ?? [];
       // Only this page shows the secret.
@@ -222,7 +222,7 @@ export async function act(
     if (action === undefined) return undefined;
     const done = await action.act(pressed);
     if (typeof done === "object") return done;
-    if (done !== undefined) await server.acted(by, "page", done);
+    if (done !== undefined) await server.recordAct(by, "page", done);
     return seeOther(`${PAGES.Operate}?done=${what}`);
   }
   if (action?.ask === undefined) return undefined;

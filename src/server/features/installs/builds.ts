@@ -43,25 +43,33 @@ async function putPart(request: Request, digest: string, { installer }: By) {
 }
 
 /** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
-async function publishBuild(request: Request, name: string, { installer, principal, acted }: By) {
+async function publishBuild(
+  request: Request,
+  name: string,
+  { installer, principal, recordAct }: By,
+) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length === 0) {
     await installer.publish(build, principal.name);
-    await acted(`Published ${name} (${build.hash.slice(0, 12)}).`);
+    await recordAct(`Published ${name} (${build.hash.slice(0, 12)}).`);
   }
   return jsonAnswer({ hash: build.hash, missing });
 }
 
 /** `DELETE build/NAME`: agents can no longer install it. */
-async function unpublishBuild(_request: Request, name: string, { installer, acted }: By) {
+async function unpublishBuild(_request: Request, name: string, { installer, recordAct }: By) {
   unsettled(await installer.installs().unpublish(name));
-  await acted(`Unpublished ${name}.`);
+  await recordAct(`Unpublished ${name}.`);
   return jsonAnswer({ name });
 }
 
 /** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send; none of those for a name or tool that is taken. */
-async function installBuild(request: Request, name: string, { installer, principal, acted }: By) {
+async function installBuild(
+  request: Request,
+  name: string,
+  { installer, principal, recordAct }: By,
+) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   if (missing.length > 0) {
@@ -69,7 +77,7 @@ async function installBuild(request: Request, name: string, { installer, princip
     return jsonAnswer({ missing });
   }
   const installed = await installer.install(build, principal.name, seenIn(request));
-  if (installed.isNew) await acted(`Installed ${name}, version ${installed.version}.`);
+  if (installed.isNew) await recordAct(`Installed ${name}, version ${installed.version}.`);
   return jsonAnswer(installed);
 }
 
@@ -90,7 +98,7 @@ async function showInstalled(_request: Request, name: string, { installer }: By)
 }
 
 /** `POST servlet/NAME` with `{"rollback": VERSION}`. */
-async function rollBack(request: Request, name: string, { installer, acted }: By) {
+async function rollBack(request: Request, name: string, { installer, recordAct }: By) {
   const body = await readJson(request);
   const to = isObject(body) ? body["rollback"] : undefined;
   if (typeof to !== "number") {
@@ -100,14 +108,14 @@ async function rollBack(request: Request, name: string, { installer, acted }: By
     );
   }
   const served = unsettled(await installer.installs().rollBack(name, to, seenIn(request)));
-  await acted(`Rolled ${name} back to version ${to}.`);
+  await recordAct(`Rolled ${name} back to version ${to}.`);
   return jsonAnswer({ name, ...served });
 }
 
 /** `DELETE servlet/NAME`. */
-async function removeServlet(request: Request, name: string, { installer, acted }: By) {
+async function removeServlet(request: Request, name: string, { installer, recordAct }: By) {
   unsettled(await installer.installs().uninstall(name, seenIn(request)));
-  await acted(`Uninstalled ${name}.`);
+  await recordAct(`Uninstalled ${name}.`);
   return jsonAnswer({ name });
 }
 

@@ -7,7 +7,7 @@ import { Installs } from "./installs.ts";
 import { ServletLoader } from "./loaded.ts";
 import { stateFeature } from "../state/feature.ts";
 import { facetsWith } from "./state-facet.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { buildOperations } from "./builds.ts";
 import { installerOf } from "../../kernel/http/operations.ts";
 import { installerTools } from "./tools.ts";
@@ -43,7 +43,7 @@ export const installsFeature: Feature = {
   needs: [stateFeature],
   start(kernel) {
     const { env, bundle, settings } = kernel;
-    const objects = { Installs: madeWith(() => kernel, Installs) };
+    const objects = { Installs: objectClassWith(() => kernel, Installs) };
     const operations = buildOperations(() => installerOf(kernel));
     const { LOADER, INSTALLS, TASKS } = env;
     const { runner } = bundle;
@@ -68,7 +68,7 @@ export const installsFeature: Feature = {
       waitsOf: (task) => named(copyFor(INSTALLED, task, env)),
       registryWith: (installed) => kernel.registryWith(installed),
     });
-    const acted = (by: string, what: string) => kernel.acted(by, "agent", what);
+    const recordAct = (by: string, what: string) => kernel.recordAct(by, "agent", what);
     return {
       objects,
       operations,
@@ -78,7 +78,7 @@ export const installsFeature: Feature = {
         oldBuild: (hash) => others.oldBuild(hash),
         storedPart: bucket.part.bind(bucket),
       },
-      tools: installerTools({ acted, installer, registry }),
+      tools: installerTools({ recordAct, installer, registry }),
     };
   },
 };

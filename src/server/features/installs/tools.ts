@@ -19,17 +19,17 @@ const name = { type: "string", minLength: 1, description: "The name of a servlet
 /** The parts of the server that these tools use. */
 interface ToolParts {
   installer: Installer;
-  /** Notes what an agent has done for an operator. */
-  acted: (by: string, what: string) => Promise<void>;
+  /** Records what an agent has done for an operator. */
+  recordAct: (by: string, what: string) => Promise<void>;
   registry: () => Promise<Registry>;
 }
 
 /** The tools, by the servlet that has them. */
-export const installerTools = ({ acted, installer, registry }: ToolParts) => ({
+export const installerTools = ({ recordAct, installer, registry }: ToolParts) => ({
   server: { list_servlets: listServlets(installer, registry) },
   operator: {
-    install_servlet: installServlet(installer, acted),
-    uninstall_servlet: uninstallServlet(installer, acted),
+    install_servlet: installServlet(installer, recordAct),
+    uninstall_servlet: uninstallServlet(installer, recordAct),
   },
 });
 
@@ -61,7 +61,7 @@ const listServlets = (installer: Installer, registry: () => Promise<Registry>): 
   },
 });
 
-const installServlet = (installer: Installer, acted: ToolParts["acted"]): OwnTool => ({
+const installServlet = (installer: Installer, recordAct: ToolParts["recordAct"]): OwnTool => ({
   tool: {
     title: "Install a servlet",
     description:
@@ -75,13 +75,13 @@ const installServlet = (installer: Installer, acted: ToolParts["acted"]): OwnToo
     const agreed = await agreement(question, digest, call);
     if (agreed !== true) return errorResult(`${build.name} was not installed: ${agreed}`);
     const { version, isNew } = await installer.install(build, call.principal.name);
-    if (isNew) await acted(call.principal.name, `Installed ${build.name}, version ${version}.`);
+    if (isNew) await recordAct(call.principal.name, `Installed ${build.name}, version ${version}.`);
     const tools = build.lists?.tools.map((one) => one.name) ?? [];
     return resultOf({ name: build.name, version, isNew, tools });
   },
 });
 
-const uninstallServlet = ({ installs }: Installer, acted: ToolParts["acted"]): OwnTool => ({
+const uninstallServlet = ({ installs }: Installer, recordAct: ToolParts["recordAct"]): OwnTool => ({
   tool: {
     title: "Uninstall a servlet",
     description: "Stops serving an installed servlet. The user is asked.",
@@ -98,7 +98,7 @@ const uninstallServlet = ({ installs }: Installer, acted: ToolParts["acted"]): O
     const agreed = await agreement(`Uninstall the servlet ${wanted}?`, found.hash, call);
     if (agreed !== true) return errorResult(`${wanted} is still installed: ${agreed}`);
     unsettled(await installs().uninstall(wanted));
-    await acted(call.principal.name, `Uninstalled ${wanted}.`);
+    await recordAct(call.principal.name, `Uninstalled ${wanted}.`);
     return resultOf({ name: wanted });
   },
 });

@@ -20,9 +20,9 @@ export const operatorFeature: Feature = {
       app.all("/operator/*", async ({ req: { raw } }) => {
         const principal = await authenticator.operator(raw);
         const admission = rateLimiter.enter(callerKey(principal), raw);
-        const acted = (what: string) => kernel.acted(principal.name, "command", what);
+        const recordAct = (what: string) => kernel.recordAct(principal.name, "command", what);
         return admission.until(
-          operatorEndpoint(raw, operations, { ...admission.quota, principal, acted }),
+          operatorEndpoint(raw, operations, { ...admission.quota, principal, recordAct }),
         );
       });
     },
@@ -53,7 +53,7 @@ function operationsOf(kernel: Kernel): Operations {
 async function deleteCaller(
   kernel: Kernel,
   caller: string,
-  { name, acted }: Operating & { name: string },
+  { name, recordAct }: Operating & { name: string },
 ): Promise<Response> {
   if (name !== "")
     throw new Fault(
@@ -61,6 +61,6 @@ async function deleteCaller(
       `\`caller\` deletes what all servlets keep, so it goes without the name of one. For ${name} alone, use the scope caller:${caller}.`,
     );
   const servlets = await kernel.forgetCaller(callerKeyOf(caller));
-  await acted(`Deleted what all servlets keep for ${caller}.`);
+  await recordAct(`Deleted what all servlets keep for ${caller}.`);
   return jsonAnswer({ servlets });
 }

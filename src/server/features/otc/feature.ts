@@ -1,7 +1,7 @@
 import { otcPrincipal, sharedSecret } from "./proofs.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import type { Feature } from "../../kernel/kernel.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { CallRecord, CallRecords } from "./call-record.ts";
 import { callTool, listTools } from "./endpoint.ts";
 import { LATEST } from "./request.ts";
@@ -25,7 +25,7 @@ export const otcFeature: Feature = {
     const shared = secret === undefined ? undefined : sharedSecret(secret, audiences);
     const records = sealer && env.CALL_RECORDS && new CallRecords(env.CALL_RECORDS);
     return {
-      objects: { CallRecord: madeWith(() => kernel.sealing, CallRecord) },
+      objects: { CallRecord: objectClassWith(() => kernel.sealing, CallRecord) },
       // The specification of Open Tool Calling defines `/health`, too.
       refusal: { paths: /^\/(tools|health)\b/, answer: (fault) => errorResponse(fault) },
       health: { $schema: LATEST },

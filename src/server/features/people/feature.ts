@@ -4,7 +4,7 @@ import { anonymousAt } from "../../kernel/auth/principal.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import type { Principal } from "../../kernel/core/model.ts";
 import type { Feature, Kernel } from "../../kernel/kernel.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { askEndpoint } from "./ask-endpoint.ts";
 import {
   callbackEndpoint,
@@ -75,7 +75,7 @@ export const peopleFeature: Feature = {
       deployment: { secrets: persons, accounts: persons },
       forget: async (caller) => persons?.at(caller, async (object) => object.forgetAll(caller)),
       objects: {
-        Profile: madeWith(() => {
+        Profile: objectClassWith(() => {
           const { sealing } = kernel;
           const tasks = sealing.tasks && { tasks: sealing.tasks };
           return { sealer: sealing.sealer, providers, ...tasks };

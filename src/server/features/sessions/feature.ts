@@ -8,7 +8,7 @@ import { sessionRequests } from "./session-requests.ts";
 import { Sessions } from "./sessions.ts";
 import type { Methods } from "../../kernel/mcp/method.ts";
 import { listenAt } from "./listen.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { tasksFeature } from "../tasks/feature.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -58,8 +58,8 @@ export const sessionsFeature: Feature = {
         ...(directory && { sessions: directory, sessionRequests: sessionRequests(directory) }),
       },
       objects: {
-        Hub: madeWith(() => kernel, Hub),
-        Session: madeWith(() => kernel.sealing, Session),
+        Hub: objectClassWith(() => kernel, Hub),
+        Session: objectClassWith(() => kernel.sealing, Session),
       },
     };
   },

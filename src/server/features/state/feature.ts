@@ -1,5 +1,5 @@
 import type { Feature } from "../../kernel/kernel.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { operatedStates } from "./operated-states.ts";
 import { ServletState } from "./servlet-state.ts";
 import { stateOperations } from "./state-operations.ts";
@@ -24,7 +24,7 @@ export const stateFeature: Feature = {
         sessionState: async (id) => (kernel.sessions ? kernel.sessions.stateId(id) : id),
       }),
       forget: states.forgetCaller,
-      objects: { ServletState: madeWith(() => kernel.sealing, ServletState) },
+      objects: { ServletState: objectClassWith(() => kernel.sealing, ServletState) },
     };
   },
 };

@@ -66,7 +66,7 @@ async function importState(
   const filesOnly = new URL(request.url).searchParams.has("files");
   const given = { file: request.body, filesOnly };
   const imported = await by.states.imported(servlet, scope, given);
-  await by.acted(`Replaced the state of ${name} for ${named(scope)}.`);
+  await by.recordAct(`Replaced the state of ${name} for ${named(scope)}.`);
   return jsonAnswer({ scope: named(scope), ...imported });
 }
 
@@ -77,7 +77,7 @@ async function deleteState(
 ): Promise<Response> {
   const { servlet, scope } = await targetIn(request, name, by);
   await by.states.forget(servlet, scope);
-  await by.acted(`Deleted the state of ${name} for ${named(scope)}.`);
+  await by.recordAct(`Deleted the state of ${name} for ${named(scope)}.`);
   return jsonAnswer({ scope: named(scope) });
 }
 

@@ -6,7 +6,7 @@ import { tasksOf } from "./tasks.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import type { Methods } from "../../kernel/mcp/method.ts";
 import { cancelTask, getTask, updateTask } from "./methods.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
@@ -38,7 +38,7 @@ export const tasksFeature: Feature = {
     return {
       methods: taskMethods,
       parts: { ...(all && { tasks: all }), starts: new Starts() },
-      objects: { Task: madeWith(() => kernel.sealing, Task) },
+      objects: { Task: objectClassWith(() => kernel.sealing, Task) },
       ...(all &&
         settings.LINKS === "on" && {
           tools: {

@@ -1,8 +1,8 @@
 import type { Feature } from "../../kernel/kernel.ts";
-import { madeWith } from "../../kernel/object-class.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
 import { countingIn } from "./counting.ts";
 import { metricsFrom } from "./metrics.ts";
-import { actsIn, nearestUsage, usageOf } from "./usage.ts";
+import { actRecorder, nearestUsage, usageOf } from "./usage.ts";
 import { Usage } from "./usage-object.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -30,10 +30,10 @@ export const usageFeature: Feature = {
       parts: {
         ...(object && { usage: object }),
         ...(counting && { counting }),
-        acted: actsIn(env),
+        recordAct: actRecorder(env),
       },
       forget: async (caller) => object?.().forget(caller),
-      objects: { Usage: madeWith(() => kernel, Usage) },
+      objects: { Usage: objectClassWith(() => kernel, Usage) },
     };
   },
 };

@@ -223,7 +223,7 @@ export class Usage extends DurableObject<UsageEnv> {
   }
 
   /** Adds an entry to the audit log. */
-  async acted({ by, how, what }: Omit<Act, "at">): Promise<void> {
+  async addAct({ by, how, what }: Omit<Act, "at">): Promise<void> {
     const now = Date.now();
     const [name, sentence] = [by, what].map((text) => beginningOf(printable(text), ACT_CHARACTERS));
     this.#sql.exec("INSERT INTO acts VALUES (?, ?, ?, ?)", now, name!, how, sentence!);

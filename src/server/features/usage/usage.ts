@@ -5,14 +5,14 @@ import type { Act, UsageEnv } from "./usage-object.ts";
 /** Returns the Durable Object with the server's counters; undefined if the binding USAGE is missing. */
 export const usageOf = ({ USAGE }: UsageEnv) => USAGE && (() => USAGE.getByName(COUNTERS));
 
-/** Records an operator's action in the audit log, if the binding USAGE exists. Never throws: the action has already been performed. */
-export function actsIn(
+/** Makes the function that records operators' actions in the audit log, if the binding USAGE exists. It never throws: the action was performed. */
+export function actRecorder(
   env: UsageEnv,
 ): (by: string, how: Act["how"], what: string) => Promise<void> {
   const usage = usageOf(env);
   return async (by, how, what) => {
     try {
-      await usage?.().acted({ by, how, what });
+      await usage?.().addAct({ by, how, what });
     } catch (error) {
       report(error);
     }

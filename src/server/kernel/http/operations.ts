@@ -3,12 +3,12 @@ import { Fault } from "../core/errors.ts";
 import type { Principal } from "../core/model.ts";
 import { jsonHeaders, textResponse } from "./body.ts";
 
-/** Who performs an operation, and where it is noted. */
+/** Who performs an operation, and how it is recorded. */
 export interface Operating {
   /** One who may operate. */
   principal: Principal;
-  /** Notes what was done, as a sentence. */
-  acted(what: string): Promise<void>;
+  /** Records what was done, as a sentence. */
+  recordAct(what: string): Promise<void>;
 }
 
 /** Answers one kind of request below `/operator/`; `name` is the last part of its path, of a servlet or a digest. */
