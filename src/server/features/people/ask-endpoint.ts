@@ -36,12 +36,12 @@ export const askEndpoint = (request: Request, id: string, page: PersonPage): Pro
       const call = { id, people, person, request };
       if (form === undefined) return show(found, call);
       if (!isOld) return take(form, found, { ...call, tasks });
-      return show(found, call, typedAgain(form, found));
+      return show(found, call, answerBeforeSignIn(form, found));
     },
   });
 
 /** The answer that was not taken before its sender had signed in again; undefined where that is not asked any more. */
-function typedAgain(form: URLSearchParams, found: HandedOver): Again | undefined {
+function answerBeforeSignIn(form: URLSearchParams, found: HandedOver): RejectedAnswer | undefined {
   const key = form.get("ask") ?? "";
   const ask = openAsk(found, key);
   if (ask === undefined) return undefined;
@@ -62,7 +62,7 @@ interface Call {
 const ANY = { isAny: true };
 
 /** An answer that is shown again, since it was not taken. */
-interface Again {
+interface RejectedAnswer {
   status: number;
   typed?: Typed;
   complaint: Complaint;
@@ -71,16 +71,16 @@ interface Again {
 }
 
 /** The first open question, or how the call is. */
-async function show(found: HandedOver, call: Call, again?: Again): Promise<View> {
+async function show(found: HandedOver, call: Call, rejected?: RejectedAnswer): Promise<View> {
   const { id, people, person, request } = call;
   const { asks, called, expires, view } = found;
   // Asks that only a client can answer (sampling, roots) have no page.
   const open = Object.entries(asks).filter(([, { method }]) => method === "elicitation/create");
-  const [key, ask] = open.find(([one]) => one === again?.key) ?? open[0] ?? [];
+  const [key, ask] = open.find(([one]) => one === rejected?.key) ?? open[0] ?? [];
   if (key === undefined || ask === undefined) {
-    const complaints = again?.complaint.general ?? [];
+    const complaints = rejected?.complaint.general ?? [];
     return {
-      status: again?.status ?? 200,
+      status: rejected?.status ?? 200,
       body: wordsPage("Thank you", ...complaints, goesOn(view)),
     };
   }
@@ -93,13 +93,13 @@ async function show(found: HandedOver, call: Call, again?: Again): Promise<View>
     ask,
     others: open.length - 1,
     fields,
-    typed: (key === again?.key ? again.typed : undefined) ?? defaults,
-    complaint: again?.complaint,
+    typed: (key === rejected?.key ? rejected.typed : undefined) ?? defaults,
+    complaint: rejected?.complaint,
     key,
     token: await people.token(person, id, key),
     expires,
   });
-  return { status: again?.status ?? 200, body, isFramed: viewIn(ask.params) !== undefined };
+  return { status: rejected?.status ?? 200, body, isFramed: viewIn(ask.params) !== undefined };
 }
 
 const goesOn = ({ status }: HandedOver["view"]): string =>

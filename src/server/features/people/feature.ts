@@ -11,7 +11,7 @@ import {
   connectEndpoint,
   secretEndpoint,
   signInEndpoint,
-} from "./asked-endpoint.ts";
+} from "./credential-endpoint.ts";
 import { failurePage } from "./errors.ts";
 import type { Paged } from "./view.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";

@@ -9,7 +9,7 @@ import type { PersonObject } from "./person-object.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 
 /** A secret that a servlet asks a person for. */
-export interface AskedSecret extends SecretRef {
+export interface SecretRequest extends SecretRef {
   principal: string;
   /** The servlet's description of it. */
   message: string;
@@ -18,7 +18,7 @@ export interface AskedSecret extends SecretRef {
 }
 
 /** An account that a person is asked to connect. */
-export interface AskedAccount {
+export interface AccountRequest {
   principal: string;
   grant: AccountGrant;
   /** Until when it may be connected, in Unix ms. */
@@ -82,13 +82,13 @@ export class PersonObjects {
   }
 
   /** The address of the page that takes a secret. It says to nobody else what is asked. */
-  page(origin: string, asked: Omit<AskedSecret, "until">): Promise<string> {
+  page(origin: string, asked: Omit<SecretRequest, "until">): Promise<string> {
     return this.#address(origin + SECRET_PATH, asked);
   }
 
   /** The secret that the page with this token takes; undefined for a token that is not of this server, or too old. */
-  asked(token: string): Promise<AskedSecret | undefined> {
-    return this.#opened<AskedSecret>(token, SECRET_PATH);
+  secretRequest(token: string): Promise<SecretRequest | undefined> {
+    return this.#opened<SecretRequest>(token, SECRET_PATH);
   }
 
   knows(account: string): boolean {
@@ -107,9 +107,9 @@ export class PersonObjects {
     return this.#address(origin + CONNECT_PATH, { principal, grant });
   }
 
-  /** The account that the page with this token connects; undefined as for `asked`. */
-  askedAccount(token: string): Promise<AskedAccount | undefined> {
-    return this.#opened<AskedAccount>(token, CONNECT_PATH);
+  /** The account that the page with this token connects; undefined as for `secretRequest`. */
+  accountRequest(token: string): Promise<AccountRequest | undefined> {
+    return this.#opened<AccountRequest>(token, CONNECT_PATH);
   }
 
   async token(

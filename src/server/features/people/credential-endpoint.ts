@@ -9,7 +9,7 @@ import { printable, printableText } from "../../kernel/core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
 import { deadEndPage, wordsPage } from "./ask-page.ts";
 import { CALLBACK_PATH } from "./issuer-sign-in.ts";
-import type { AskedAccount, AskedSecret, PersonObjects } from "./person-objects.ts";
+import type { AccountRequest, PersonObjects, SecretRequest } from "./person-objects.ts";
 import { notForYou, ownPath, pageFor, seeOther, type PersonPage, type View } from "./view.ts";
 
 /** The token of the page's form, and the reason why a previous answer was rejected. */
@@ -19,16 +19,16 @@ interface FormState {
 }
 
 /** A page for something that a servlet asks a person for. The sealed token in its address says what. */
-interface AskedPage<Asked> {
+interface CredentialPage<Requested> {
   /** Opens the token; undefined for one that is not of this server, or too old. */
-  open(persons: PersonObjects): Promise<Asked | undefined>;
-  body(asked: Asked, shown: FormState): Markup;
+  open(persons: PersonObjects): Promise<Requested | undefined>;
+  body(asked: Requested, shown: FormState): Markup;
   /** The complaint about a form from before its sender has signed in again. */
   again: string;
   /** Takes an answer; a string is the complaint with which the page is shown again. */
   take(
     form: URLSearchParams,
-    asked: Asked,
+    asked: Requested,
     persons: PersonObjects,
   ): Promise<View | { status: number; complaint: string } | "accept" | "decline">;
   /** The page after an answer for which no call waits. */
@@ -36,11 +36,11 @@ interface AskedPage<Asked> {
 }
 
 /** Shows such a page to the person who is asked. With `?call=ID`, that call waits for it, and its page is the next. */
-const askedEndpoint = <Asked extends { principal: string }>(
+const credentialEndpoint = <Requested extends { principal: string }>(
   request: Request,
   token: string,
   page: PersonPage,
-  { open, body, again, take, done }: AskedPage<Asked>,
+  { open, body, again, take, done }: CredentialPage<Requested>,
 ): Promise<Response> =>
   pageFor(request, page, {
     async work(visit) {
@@ -66,8 +66,8 @@ const askedEndpoint = <Asked extends { principal: string }>(
 
 /** `/secret/TOKEN`: takes a secret that a servlet asks a person for. */
 export const secretEndpoint = (request: Request, token: string, page: PersonPage) =>
-  askedEndpoint<AskedSecret>(request, token, page, {
-    open: (persons) => persons.asked(token),
+  credentialEndpoint<SecretRequest>(request, token, page, {
+    open: (persons) => persons.secretRequest(token),
     body: secretPage,
     again: "You have signed in anew since. Enter the secret again.",
     async take(form, { principal, servlet, name }, persons) {
@@ -100,9 +100,9 @@ export const secretEndpoint = (request: Request, token: string, page: PersonPage
 
 /** `/connect/TOKEN`: asks a person to let a servlet use an account, and leads to its provider. */
 export const connectEndpoint = (request: Request, token: string, page: PersonPage) =>
-  askedEndpoint<AskedAccount & { provider: Provider }>(request, token, page, {
+  credentialEndpoint<AccountRequest & { provider: Provider }>(request, token, page, {
     async open(persons) {
-      const asked = await persons.askedAccount(token);
+      const asked = await persons.accountRequest(token);
       const provider = asked && page.providers.get(asked.grant.account);
       return provider && { ...asked, provider };
     },
@@ -198,7 +198,7 @@ const connected = (action: "accept" | "decline"): Markup =>
 const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
 
 function connectPage(
-  { grant, provider }: AskedAccount & { provider: Provider },
+  { grant, provider }: AccountRequest & { provider: Provider },
   { token, complaint }: FormState,
 ): Markup {
   const { servlet, account, scopes, hosts } = grant;
@@ -229,7 +229,7 @@ function connectPage(
 }
 
 function secretPage(
-  { servlet, name, message }: AskedSecret,
+  { servlet, name, message }: SecretRequest,
   { token, complaint }: FormState,
 ): Markup {
   return html`<h1>A secret is needed</h1>
