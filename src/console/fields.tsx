@@ -87,7 +87,7 @@ export const SchemaForm = (props: FormProps) => {
     props.onRefused?.();
     requestAnimationFrame(() => focusWrong(form));
   };
-  const elsewhere = messagesElsewhere(parts, wrong);
+  const general = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
     <PartView part={part} around={given} shared={{ id, wrong, complete }} />
   );
@@ -106,9 +106,9 @@ export const SchemaForm = (props: FormProps) => {
           {others.map(view)}
         </details>
       )}
-      {elsewhere.length > 0 && (
+      {general.length > 0 && (
         <p role="alert" class="wrong">
-          {printableText(elsewhere.join("\n"))}
+          {printableText(general.join("\n"))}
         </p>
       )}
       <div class="acts">

@@ -122,7 +122,7 @@ export class Description {
   }
 
   /** The `Refusal` of references to other documents. */
-  #elsewhere(references: readonly string[]): Refusal {
+  #otherDocuments(references: readonly string[]): Refusal {
     const more = references.length > 3 ? ` and ${references.length - 3} more` : "";
     return new Refusal(
       `${this.from}: it refers to ${references.slice(0, 3).join(", ")}${more}, and other documents are not read: put all into one, for example by \`npx @redocly/cli bundle FILE -o openapi.yaml\``,
@@ -130,7 +130,7 @@ export class Description {
   }
 
   #at(reference: string): unknown {
-    if (!reference.startsWith("#/")) throw this.#elsewhere([reference]);
+    if (!reference.startsWith("#/")) throw this.#otherDocuments([reference]);
     const found = namesIn(reference).reduce<unknown>(
       (at, name) =>
         typeof at === "object" && at !== null && Object.hasOwn(at, name)
@@ -187,7 +187,7 @@ export class Description {
         }
       }
     }
-    if (outside.size > 0) throw this.#elsewhere([...outside]);
+    if (outside.size > 0) throw this.#otherDocuments([...outside]);
     // Formats are left out: the addresses of providers are often templates, which are no URLs.
     const validator = new Validator({ allErrors: true, validateFormats: false });
     const { errors = [] } = await validator.validate(part);

@@ -19,15 +19,17 @@ export function mcpHandler(
     const identified = identify(raw);
     const principal = identified instanceof Promise ? await identified : identified;
     const registry = (kernel.known ?? (await kernel.registry())).for({ principal });
-    const noted = (fault: Fault) => refusals.add(fault, principal.name);
-    const admission = entered(noted, () => rateLimiter.enterUnwatched(callerKey(principal), raw));
+    const recordRefusal = (fault: Fault) => refusals.add(fault, principal.name);
+    const admission = entered(recordRefusal, () =>
+      rateLimiter.enterUnwatched(callerKey(principal), raw),
+    );
     const { quota } = admission;
     return admission.until(
       mcpEndpoint(raw, {
         ...quota,
         admission,
         challenge(fault) {
-          noted(fault);
+          recordRefusal(fault);
           return authenticator.challenge(raw, fault);
         },
         introduction,

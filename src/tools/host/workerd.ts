@@ -85,7 +85,7 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
       if (ports.size === sockets) resolve();
     });
   });
-  await Promise.all([listening, noted(child, options)]);
+  await Promise.all([listening, recordProcess(child, options)]);
   return { process: child, ports };
 }
 
@@ -107,12 +107,14 @@ function endWithUs(child: ChildProcess): void {
 }
 
 /** Records the process for the next start; ends it if that fails, because nobody would find it later. */
-async function noted(child: ChildProcess, { started }: WorkerdOptions): Promise<void> {
+async function recordProcess(child: ChildProcess, { started }: WorkerdOptions): Promise<void> {
   try {
     if (child.pid !== undefined) await started?.(child.pid);
   } catch (cause) {
     child.kill("SIGKILL");
-    throw new NotStarted(`workerd cannot be noted: ${(cause as Error).message}`, { cause });
+    throw new NotStarted(`The process of workerd cannot be recorded: ${(cause as Error).message}`, {
+      cause,
+    });
   }
 }
 

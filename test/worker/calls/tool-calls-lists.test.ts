@@ -2,7 +2,7 @@ import { stateRunner } from "../../../src/server/kernel/servlets/runners.ts";
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
-import type { AskedCalls } from "../../../src/server/kernel/core/call-context.ts";
+import type { CallBatch } from "../../../src/server/kernel/core/call-context.ts";
 import type { Asks } from "../../../src/server/kernel/core/asks.ts";
 import type { CallToolResult, Json } from "../../../src/server/kernel/core/model.ts";
 import { connected } from "../../../src/server/kernel/servlets/connect.ts";
@@ -73,7 +73,7 @@ test("whether a user must allow a tool is found out once, and again once it may 
   const rows: string[] = [];
   const toolCaller: typeof toolCallerOf = (outer) => {
     const { parts, ...rest } = toolCallerOf(outer);
-    const callTools = async (asked: AskedCalls, signal: AbortSignal) => {
+    const callTools = async (asked: CallBatch, signal: AbortSignal) => {
       rows.push(asked.isTrial === true ? "look" : "call");
       // The third call finds another version of the servlet.
       if (rows.filter((one) => one === "call").length === 3) servlets[1] = annotated(true);

@@ -29,7 +29,7 @@ import { hashText } from "../../kernel/core/parts.ts";
 import type { StoredResumption } from "./resumption.ts";
 import type { StateVault } from "./state-vault.ts";
 import type {
-  AskedCall,
+  WaitingRequest,
   Carried,
   Exchange,
   FoundRequest,
@@ -222,7 +222,7 @@ async function inputRequired(
 /** The state of a call that waits for its client. */
 function stateOf(
   { reason, recorded, state, isSingleUse, fuelUsed }: Waiting<"input">,
-  { trace }: AskedCall["call"],
+  { trace }: WaitingRequest["call"],
 ): Omit<State, "call" | "principal" | "profile" | "until" | "rounds"> {
   const { asks, given } = reason;
   const seed = crypto.getRandomValues(new Uint8Array(32)).toHex();

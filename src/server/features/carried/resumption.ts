@@ -82,13 +82,13 @@ export class StoredResumption implements Resumption {
 
   async earlier(): Promise<Earlier | undefined> {
     const states = await this.#states();
-    const noted = await whenFree<EarlierProgress>(async () => states.takeOver(this.#attempt));
-    if (noted.kind === "none") return undefined;
-    if (noted.kind === "task") return noted;
+    const earlier = await whenFree<EarlierProgress>(async () => states.takeOver(this.#attempt));
+    if (earlier.kind === "none") return undefined;
+    if (earlier.kind === "task") return earlier;
     this.#isNoted = true;
     this.#takeUnstored();
-    this.#stored = new StoredBytes(() => this.#by.countStored(), noted.since);
-    return { kind: "earlier", recorded: this.#whole(noted.since) };
+    this.#stored = new StoredBytes(() => this.#by.countStored(), earlier.since);
+    return { kind: "earlier", recorded: this.#whole(earlier.since) };
   }
 
   async task(id: string): Promise<{ id: string; recorded?: Recorded }> {

@@ -154,8 +154,8 @@ export class Installer {
     if (tasks === undefined) return report;
     await this.#demandLoadable(build);
     const text = JSON.stringify(build);
-    const noted = await Promise.all(this.#waiting().map((one) => one.waiting(build.name)));
-    for (const id of noted.flat().slice(0, REPLAYED_TASKS)) {
+    const waiting = await Promise.all(this.#waiting().map((one) => one.waiting(build.name)));
+    for (const id of waiting.flat().slice(0, REPLAYED_TASKS)) {
       const reason = await tasks.get(tasks.idFromString(id)).replay(text);
       if (reason === null) continue;
       report.waiting++;

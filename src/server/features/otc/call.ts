@@ -84,7 +84,7 @@ async function run(
   const began = Date.now();
   const hide = hiding(credentials);
   const ended = () => ({ call_id, duration: Date.now() - began });
-  const asked = new Asked();
+  const unanswered = new UnansweredAsks();
   const failed = ({ message, developer_message }: ToolError): CallToolResponse => ({
     ...ended(),
     success: false,
@@ -92,13 +92,13 @@ async function run(
       {
         message,
         ...(developer_message && { developer_message }),
-        ...asked.hint,
+        ...unanswered.hint,
       },
       hide,
     ),
   });
   const ask = async (asks: Asks): Promise<Answers> => {
-    asked.add(asks);
+    unanswered.add(asks);
     return unasked(asks);
   };
   const sender: UnrecordedCall = {};
@@ -146,7 +146,7 @@ async function run(
           const over = await handed(wait);
           if (over !== undefined) return over;
           const { asks } = wait.reason;
-          asked.add(asks);
+          unanswered.add(asks);
           const [first] = Object.values(asks);
           return failed(first ? cannotAsk(first, WHY) : { message: UNENDING });
         },
@@ -224,7 +224,7 @@ function valueOf({ structuredContent, content }: CallToolResult): unknown {
  * The asks of a tool, none of which can be answered: an error lists them for the model. Only as many as a model
  * would read are stored, since a tool may ask again and again.
  */
-class Asked {
+class UnansweredAsks {
   readonly #lines: string[] = [];
   #characters = 0;
 

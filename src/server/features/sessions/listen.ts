@@ -66,10 +66,10 @@ const filterSchema = z.object({
   resourceSubscriptions: strings,
   taskIds: strings,
 });
-type AskedFilter = z.infer<typeof filterSchema>;
+type ListenFilter = z.infer<typeof filterSchema>;
 
 /** The filter in the request's params. Throws `invalid_params`, `missing_capability`. */
-function filterOf(params: Json, client: ClientDescription): AskedFilter {
+function filterOf(params: Json, client: ClientDescription): ListenFilter {
   const asked = params["notifications"];
   if (!isObject(asked))
     throw new Fault(
@@ -99,7 +99,7 @@ function filterOf(params: Json, client: ClientDescription): AskedFilter {
 
 /** The part of the filter that is served: own tasks, lists that are declared as capabilities, resources that scopes grant. */
 async function agreed(
-  filter: AskedFilter,
+  filter: ListenFilter,
   { registry, tasks }: Exchange,
   client: ClientDescription,
 ): Promise<Filter> {

@@ -62,11 +62,11 @@ export interface StateStorage {
 }
 
 /** The parts of a servlet on which its state depends. */
-export type KeptServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
+export type StatefulServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
 /** How an export of a servlet is run in its state. */
 export interface ScopeRun {
-  servlet: KeptServlet;
+  servlet: StatefulServlet;
   program: Program;
   export: string;
   input: string;
@@ -195,7 +195,7 @@ export class ScopeState {
    * Files and memory together may take `room` bytes. Throws `unavailable` if the initial files cannot be read or stored,
    * `servlet_failed` if they exceed `room`.
    */
-  filesFor(servlet: KeptServlet, now: number, room = Infinity): Files | undefined {
+  filesFor(servlet: StatefulServlet, now: number, room = Infinity): Files | undefined {
     const { manifest, files = {} } = servlet;
     const mounts = parseMounts(manifest.allowed_paths ?? []);
     if (mounts.length === 0) return undefined;
@@ -413,7 +413,7 @@ const bytesIn = (writes: readonly Write[]): number =>
     .reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
 
 /** The fault of a call whose state cannot be loaded or stored. */
-function faultOf(error: unknown, { name }: KeptServlet): unknown {
+function faultOf(error: unknown, { name }: StatefulServlet): unknown {
   if (error instanceof CorruptState) return unreadable(name);
   if (!(error instanceof GuestError)) return error;
   return new Fault(
@@ -426,7 +426,7 @@ function faultOf(error: unknown, { name }: KeptServlet): unknown {
 export const buildIdOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
-}: Pick<KeptServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
+}: Pick<StatefulServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
 
 /** Of a call whose state cannot be stored: its servlet has ended, and may have sent requests. */
 const NOT_STORED =

@@ -10,12 +10,12 @@ import { memoryBytes, stringBytes } from "../../kernel/core/text.ts";
 import { usedBlocks } from "../../kernel/wasm/image.ts";
 import type { Instance } from "../../kernel/wasm/link.ts";
 import { BLOCK } from "../../kernel/wasm/marks.ts";
-import { buildIdOf, type KeptServlet, type ScopeState } from "./scope-state.ts";
+import { buildIdOf, type StatefulServlet, type ScopeState } from "./scope-state.ts";
 import { isZero } from "./pieces.ts";
 import { applyRest, type Rest } from "./rest.ts";
 
 interface Importing {
-  servlet: KeptServlet;
+  servlet: StatefulServlet;
   /** Without the memory, which may then be of another build. */
   filesOnly: boolean;
   /** A new instance of the servlet, on which globals and variables are tried. */
@@ -116,7 +116,7 @@ function emptied(state: ScopeState, most: number | undefined): Files {
 /** Throws `conflict` for the file of another servlet, or with memory of another build. */
 function demandFit(
   { servlet: name, hash }: FrameHead & { is: "state" },
-  servlet: KeptServlet,
+  servlet: StatefulServlet,
   filesOnly: boolean,
 ): void {
   if (name !== servlet.name) {

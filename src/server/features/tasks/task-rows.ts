@@ -70,7 +70,7 @@ const subjectOf = ({ ref, principal, session, about }: TaskCall): Subject => ({
 
 /** Encrypted values of a task, by name. */
 export interface Texts {
-  call: Omit<TaskCall, (typeof ELSEWHERE)[number]>;
+  call: Omit<TaskCall, (typeof STORED_APART)[number]>;
   /** Stored as long as the task, unless its key is lost. */
   subject: Subject;
   /** The last progress message. */
@@ -99,12 +99,12 @@ export interface TaskWrites extends Writes {
 }
 
 /** Parts of a call that are not stored in its text. */
-const ELSEWHERE = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
+const STORED_APART = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
 
 /** The part of a call that is stored as its text. */
 export function storedCall(given: TaskCall): Texts["call"] {
   const call = { ...given };
-  for (const elsewhere of ELSEWHERE) delete call[elsewhere];
+  for (const part of STORED_APART) delete call[part];
   return call;
 }
 

@@ -2,7 +2,7 @@
 import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import type { Asker, Asks } from "../../kernel/core/asks.ts";
 import type {
-  AskedCalls,
+  CallBatch,
   CallChain,
   CallContext,
   CalledTools,
@@ -142,7 +142,7 @@ function isConfirmed({ servlet }: Calling, { tool }: FoundEntry): boolean {
 /** The calls that the user must allow, without those that are refused anyway. */
 async function confirmationOf(
   outer: Calling,
-  { calls }: AskedCalls,
+  { calls }: CallBatch,
   signal: AbortSignal,
 ): Promise<Confirmation> {
   const { servlet, call, find } = outer;
@@ -199,7 +199,7 @@ class Batch {
   /** True once one of them was made, rather than refused. */
   hasCalled = false;
   readonly #outer: Calling;
-  readonly #asked: AskedCalls;
+  readonly #asked: CallBatch;
   readonly #keys: readonly string[];
   readonly #reasons: (WaitReason | undefined)[] = [];
   readonly #stop = new AbortController();
@@ -212,7 +212,7 @@ class Batch {
   #bytes: number;
   #time: number;
 
-  constructor(outer: Calling, asked: AskedCalls, known: readonly InnerCall[]) {
+  constructor(outer: Calling, asked: CallBatch, known: readonly InnerCall[]) {
     this.#outer = outer;
     this.#asked = asked;
     this.#time = asked.time;

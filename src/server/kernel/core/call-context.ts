@@ -35,7 +35,7 @@ export interface Link {
 }
 
 /** Calls that a guest makes together, and what they may use of its budget. */
-export interface AskedCalls {
+export interface CallBatch {
   calls: ToolCalls;
   /** The question's place among the entries of the guest's journal. */
   at: number;
@@ -92,7 +92,7 @@ export interface CallFunctions {
   /** The server's own answer to an elicitation, by its params; absent where a run has not begun. */
   lookUp?: LookUp;
   /** Calls tools of other servlets; absent where the servlet may call none. */
-  callTools?(asked: AskedCalls, signal: AbortSignal): Promise<CalledTools>;
+  callTools?(asked: CallBatch, signal: AbortSignal): Promise<CalledTools>;
   /**
    * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
    * continue here, a `Fault` if it should not continue at all.

@@ -188,11 +188,11 @@ export interface Carried {
     run: (runInput: RunInput) => Promise<Json>,
   ): Promise<Json>;
   /** The result that asks the client for input. Throws `missing_capability`, `servlet_failed`. */
-  ask(waiting: Waiting<"input">, of: AskedCall, exchange: Exchange): Promise<Json>;
+  ask(waiting: Waiting<"input">, of: WaitingRequest, exchange: Exchange): Promise<Json>;
 }
 
-/** A call that waits for its client. */
-export interface AskedCall extends Pick<RunInput, "pinned" | "rounds"> {
+/** The request of a call that waits for its client. */
+export interface WaitingRequest extends Pick<RunInput, "pinned" | "rounds"> {
   request: FoundRequest;
   call: Pick<CallContext, "client" | "trace">;
 }

@@ -5,7 +5,7 @@ import { sendAsks } from "./ask-client.ts";
 import type { Guest } from "./guest.ts";
 
 /** An ask that only a page of this server can answer. */
-interface AskedByPage {
+interface PageAsk {
   /** A label for the journal. */
   what: string;
   /**
@@ -26,7 +26,7 @@ interface AskedByPage {
  */
 export async function askByPage(
   guest: Guest,
-  { what, lookUp, message, key = `ask_${guest.journal.position + 1}`, timeoutMs }: AskedByPage,
+  { what, lookUp, message, key = `ask_${guest.journal.position + 1}`, timeoutMs }: PageAsk,
 ): Promise<{ answer: Answer; isAsked: boolean }> {
   const since = guest.journal.now;
   let elicitationId: string | undefined;

@@ -165,7 +165,7 @@ export class Guest extends GuestMemory {
   }
 
   /** Asks without keeping its memory: only what the host keeps for it needs room. */
-  #unwound({ question, live, lasts }: Asked, ms: number): Unwound {
+  #unwound({ question, live, lasts }: LiveQuestion, ms: number): Unwound {
     const { details } = question;
     let bytes = limits.unwoundOverheadBytes;
     if (typeof details !== "string") {
@@ -379,7 +379,7 @@ export class Guest extends GuestMemory {
 }
 
 /** A question that has no recorded answer. */
-interface Asked {
+interface LiveQuestion {
   question: Question;
   live(): Promise<string | LazyAnswer>;
   /** How long it is known to take, in ms. */

@@ -57,7 +57,7 @@ export const keptDetailBytes = ({ details }: Question): number => {
 };
 
 /** A question as the journal keeps it. Its digest is computed when first read, or at once if its details are large. */
-class KeptQuestion {
+class JournalQuestion {
   readonly what: string;
   readonly #words: string | undefined;
   #details: Question["details"] | undefined;
@@ -90,11 +90,11 @@ class KeptQuestion {
 
 /** An entry that this run has added. */
 class LiveEntry {
-  readonly #question: KeptQuestion;
+  readonly #question: JournalQuestion;
   readonly #answer: string | LazyAnswer;
   readonly at: number;
 
-  constructor(question: KeptQuestion, answer: string | LazyAnswer, at: number) {
+  constructor(question: JournalQuestion, answer: string | LazyAnswer, at: number) {
     this.#question = question;
     this.#answer = answer;
     this.at = at;
@@ -145,7 +145,7 @@ export class Journal {
   #at = 0;
   #kept: number;
   #notices = 0;
-  #pending: KeptQuestion | undefined;
+  #pending: JournalQuestion | undefined;
   /** How much of the time that the pending question lasts has passed in earlier runs, in ms. */
   #passed = 0;
   /** The question that the record ends at. */
@@ -234,7 +234,7 @@ export class Journal {
           `The servlet asked its host more than ${limits.journalEntries} questions in one call and was stopped.`,
         );
       }
-      this.#pending = new KeptQuestion(question);
+      this.#pending = new JournalQuestion(question);
       return undefined;
     }
     if (entry.what !== what || entry.digest !== digestOf(details))

@@ -1,5 +1,5 @@
 /** How does a guest call tools of other servlets? */
-import type { AskedCalls, CalledTools, Confirmation } from "../core/call-context.ts";
+import type { CallBatch, CalledTools, Confirmation } from "../core/call-context.ts";
 import { beginningOf, stringBytes } from "../core/text.ts";
 import { isObject } from "../core/model.ts";
 import { Wait } from "../core/suspension.ts";
@@ -85,7 +85,7 @@ const NOTHING_TO_ALLOW: Confirmation = { question: "", servlets: {}, unasked: []
 async function outcomeOf(
   guest: Guest,
   calls: ToolCalls,
-  how: Pick<AskedCalls, "isTrial" | "allowed">,
+  how: Pick<CallBatch, "isTrial" | "allowed">,
 ): Promise<CalledTools | undefined> {
   const { setup, journal, budget } = guest;
   const { callTools: call } = setup;
@@ -106,7 +106,7 @@ async function outcomeOf(
 async function called(
   guest: Guest,
   calls: ToolCalls,
-  allowed: AskedCalls["allowed"],
+  allowed: CallBatch["allowed"],
 ): Promise<string> {
   const { journal } = guest;
   const outcome = await outcomeOf(guest, calls, { ...(allowed && { allowed }) });

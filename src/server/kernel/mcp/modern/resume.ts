@@ -5,7 +5,7 @@ import { Fault } from "../../core/errors.ts";
 import type { Json } from "../../core/model.ts";
 import {
   canAsk,
-  type AskedCall,
+  type WaitingRequest,
   type Exchange,
   type FoundRequest,
   type RunInput,
@@ -33,7 +33,7 @@ export async function resume(
 /** The result that asks the client for input. Throws `missing_capability`, `servlet_failed`. */
 export async function askClient(
   waiting: Waiting,
-  of: AskedCall,
+  of: WaitingRequest,
   exchange: Exchange,
 ): Promise<Json> {
   const { reason } = waiting;

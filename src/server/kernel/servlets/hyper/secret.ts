@@ -15,7 +15,7 @@ import { hiding } from "../redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 
 /** A secret that a guest asks its caller for. */
-interface AskedSecret {
+interface SecretAsk {
   name: string;
   message: string;
   /** True to ask although one is kept. */
@@ -36,7 +36,7 @@ export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
 }
 
 /** Throws a `GuestError` where a param is wrong. */
-function secretIn({ params, timeoutMs }: Ask): AskedSecret {
+function secretIn({ params, timeoutMs }: Ask): SecretAsk {
   const { name, message = "", replace } = params;
   // Forms of browsers change a line break or NUL: such a secret could not be deleted any more.
   const isNamed =
@@ -69,7 +69,7 @@ function secretOf(guest: Guest, name: string, answer: Answer): string | undefine
 }
 
 /** The caller's secret, as `{action: "accept", content: {secret}}`. */
-async function askSecret(guest: Guest, key: string, asked: AskedSecret): Promise<Answer> {
+async function askSecret(guest: Guest, key: string, asked: SecretAsk): Promise<Answer> {
   const { name, message, replace, timeoutMs } = asked;
   const after = replace ? guest.journal.now : 0;
   const { answer } = await askByPage(guest, {
@@ -83,5 +83,5 @@ async function askSecret(guest: Guest, key: string, asked: AskedSecret): Promise
   return answer;
 }
 
-const words = ({ name, message }: AskedSecret): string =>
+const words = ({ name, message }: SecretAsk): string =>
   `${message === "" ? `The secret ${name} is needed.` : message} Enter it on this page of the server, and nowhere else.`;
