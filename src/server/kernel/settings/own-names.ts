@@ -1,6 +1,10 @@
-/** Names of variables, secrets and bindings that belong to the server itself. No servlet may use them. */
+/**
+ * The names in the Worker's environment that are reserved for the server. The manifests of servlets name variables and secrets
+ * of the same environment: there the bundle step, an install and each call refuse these names, so that no servlet reads what is
+ * the server's, such as its keys.
+ */
 
-/** The settings, as src/server/kernel/settings/env.ts reads them. */
+/** The settings, which `settingsSchema` in env.ts describes. */
 export const SETTINGS = [
   "SERVER_NAME",
   "SERVER_TITLE",
@@ -36,7 +40,7 @@ export const SETTINGS = [
 
 export type SettingName = (typeof SETTINGS)[number];
 
-/** The bindings, as src/server/kernel/bindings.ts has them. */
+/** The bindings, which `Env` in bindings.ts and in each feature describes; in alphabetical order. */
 export const BINDINGS: readonly string[] = [
   ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RECORDS"],
   ...["KEY_RING", "LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES"],
@@ -44,20 +48,21 @@ export const BINDINGS: readonly string[] = [
 ];
 
 /**
- * How the server runs, as the command that runs it says: `self-hosted` by `start`; by `dev`, `on-loopback` where only this
- * machine can reach it, else `on-network`. It is no setting: both
- * commands overwrite what an operator sets under this name, and the bundle step refuses it.
+ * The variable by which a command tells the server how it runs: `self-hosted` (`start`), `on-loopback` (`dev` that only this
+ * machine can reach) or `on-network` (any other `dev`); absent in a deployment. Operators cannot set it: both commands
+ * overwrite it, and the bundle step refuses it.
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 
-/** The binding that `npm start` adds for the export of metrics: the collector is usually in the private network. */
+/** The binding that `npm start` adds to export metrics: a collector in a private network, which the Worker cannot reach by itself. */
 export const COLLECTOR = "OTEL_COLLECTOR";
 
+/** The reserved names without those that have a reserved prefix: see `isServersOwn`. */
 export const OWN_NAMES: ReadonlySet<string> = new Set([...SETTINGS, ...BINDINGS]);
 
 /**
- * True for the name of a variable, secret or binding of every server; `OTEL_…` say where its traces go, `EDGE_SERVLETS_…`
- * how it runs, and have operators' keys.
+ * True for a reserved name. Two prefixes are reserved, too: `OTEL_…` configures the export of traces and metrics, with keys of
+ * the operator in it; `EDGE_SERVLETS_…` is for what commands tell the server and for operators' keys.
  */
 export const isServersOwn = (name: string): boolean =>
   OWN_NAMES.has(name) || /^(OTEL|EDGE_SERVLETS)_/.test(name);
