@@ -38,30 +38,39 @@ import { SealedRows } from "../../kernel/storage/sealed-rows.ts";
 /** The texts that a poll looks at. */
 const SHOWN: readonly (keyof Texts)[] = ["subject", "begun", "message", "waits", "end", "handed"];
 
-/** The stored parts of a task, for reading. */
-class StoredTask {
+/** How long the uploaded parts of a large call are stored until its task is created. */
+const UPLOAD_MS = 10 * 60_000;
+
+/**
+ * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
+ * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
+ * before or after the step.
+ */
+export class TaskStore implements Keeper {
   readonly id: string;
   readonly alarm: Alarm;
-  protected readonly storage: DurableObjectStorage;
-  protected readonly sealed: SealedRows;
-  protected stored: TaskRow | undefined;
+  readonly #storage: DurableObjectStorage;
+  readonly #sealed: SealedRows;
+  #stored: TaskRow | undefined;
+  #isForgotten = false;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer, id: string) {
-    this.storage = storage;
+    this.#storage = storage;
     this.alarm = new Alarm(storage);
-    this.sealed = new SealedRows(storage.sql, sealer, SHOWN);
+    this.#sealed = new SealedRows(storage.sql, sealer, SHOWN);
     this.id = id;
-    this.stored = storedTask(storage.sql);
+    this.#stored = storedTask(storage.sql);
   }
 
   get exists(): boolean {
-    return this.stored !== undefined;
+    return this.#stored !== undefined;
   }
 
   /** Throws where no task is stored: check `exists` first. */
   get row(): Readonly<TaskRow> {
-    if (this.stored === undefined) throw new Error("No task is stored here. Check `exists` first.");
-    return this.stored;
+    if (this.#stored === undefined)
+      throw new Error("No task is stored here. Check `exists` first.");
+    return this.#stored;
   }
 
   get status(): Status {
@@ -79,7 +88,7 @@ class StoredTask {
 
   /** True once the call was handed over to a person. */
   get isHandedOver(): boolean {
-    return typeof this.stored?.handed === "number";
+    return typeof this.#stored?.handed === "number";
   }
 
   get sessions(): string[] {
@@ -92,7 +101,7 @@ class StoredTask {
   }
 
   isOf({ name, profile, isAtPage = false }: TaskViewer): boolean {
-    const { stored } = this;
+    const stored = this.#stored;
     return stored?.principal === name && (isAtPage || (stored.profile ?? undefined) === profile);
   }
 
@@ -111,46 +120,34 @@ class StoredTask {
   }
 
   async waits(): Promise<WaitReason | undefined> {
-    return seenAt(this.stored?.seen, await this.read("waits"));
+    return seenAt(this.#stored?.seen, await this.read("waits"));
   }
 
   /** The record that the next run resumes; undefined if the servlet is called again. */
   async recorded(): Promise<Recorded | undefined> {
     const begun = await this.read("begun");
     if (begun === undefined) return undefined;
-    const entries = await this.sealed.answers();
+    const entries = await this.#sealed.answers();
     const notices = Math.max(begun.notices, this.row.notices);
-    const intents = this.sealed.intents();
-    return withInnerRows({ ...begun, entries, notices, intents }, await this.sealed.innerRows());
+    const intents = this.#sealed.intents();
+    return withInnerRows({ ...begun, entries, notices, intents }, await this.#sealed.innerRows());
   }
 
   /** The first entries of its journal, and what has happened to it. */
   async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
-    const changes = rows.historyIn(this.storage.sql);
-    return { entries: await this.sealed.answers(limits.shownEntries), changes };
+    const changes = rows.historyIn(this.#storage.sql);
+    return { entries: await this.#sealed.answers(limits.shownEntries), changes };
   }
 
   /** A stored text. */
   async read<K extends keyof Texts>(name: K): Promise<Texts[K] | undefined> {
-    return (await this.sealed.text(name)) as Texts[K] | undefined;
+    return (await this.#sealed.text(name)) as Texts[K] | undefined;
   }
-}
-
-/** How long the uploaded parts of a large call are stored until its task is created. */
-const UPLOAD_MS = 10 * 60_000;
-
-/**
- * One task, in its object's SQLite: a row of plain columns, sealed texts, and the sealed answers to its servlet in
- * order. Each step of a task is written in one transaction with the alarm of the next, so that a crash leaves it
- * before or after the step.
- */
-export class TaskStore extends StoredTask implements Keeper {
-  #isForgotten = false;
 
   /** Stores a part of a call before `create`, for `UPLOAD_MS`. */
   async upload(what: keyof Texts | number, part: ValuePart & PartPosition): Promise<void> {
-    const write = await this.sealed.preparePart(what, part);
-    this.storage.transactionSync(write);
+    const write = await this.#sealed.preparePart(what, part);
+    this.#storage.transactionSync(write);
     await this.alarm.set(Date.now() + UPLOAD_MS);
   }
 
@@ -161,7 +158,8 @@ export class TaskStore extends StoredTask implements Keeper {
     more: { hub: string; uploaded?: Uploaded | undefined; handed?: Json | undefined },
   ): Promise<void> {
     const { hub, uploaded, handed } = more;
-    if (uploaded !== undefined) this.sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
+    if (uploaded !== undefined)
+      this.#sealed.demand(uploaded.answers, uploaded.call ? ["call"] : []);
     const now = Date.now();
     const ttl = Math.ceil(Math.min(given.ttlMs ?? limits.taskMs, limits.taskMs));
     const sent = { handed, hasCall: uploaded?.call === true };
@@ -170,19 +168,19 @@ export class TaskStore extends StoredTask implements Keeper {
       texts,
       answers: [...entries.entries()],
       also: () => {
-        const { sql } = this.storage;
+        const { sql } = this.#storage;
         const whole = { ...row, hub, created: now, ttl, handed: handed ? now : null };
-        this.stored = rows.insertTask(sql, given, whole);
+        this.#stored = rows.insertTask(sql, given, whole);
         if (waits) this.#set({ planned: rows.madeAt(waits) });
-        for (const { position, key } of intents) this.sealed.intend(position, key);
+        for (const { position, key } of intents) this.#sealed.intend(position, key);
       },
       alarm: () => (waits || texts.end ? this.#due(waits) : now),
     });
   }
 
   forget(): Promise<void> {
-    [this.stored, this.#isForgotten] = [undefined, true];
-    return this.storage.deleteAll();
+    [this.#stored, this.#isForgotten] = [undefined, true];
+    return this.#storage.deleteAll();
   }
 
   /** Notes that the owner knows of the end that it sees: nobody else is notified any more. */
@@ -202,7 +200,7 @@ export class TaskStore extends StoredTask implements Keeper {
   countRun(rerun: (runs: number) => number): number {
     const runs = this.row.runs + 1;
     this.#set({ runs, planned: Date.now() });
-    rows.note(this.storage.sql, "run");
+    rows.note(this.#storage.sql, "run");
     void this.alarm.set(rerun(runs));
     return runs;
   }
@@ -218,8 +216,8 @@ export class TaskStore extends StoredTask implements Keeper {
     await this.#commit({
       texts: { ...texts, ...(handed && !this.isHandedOver && { handed }) },
       also: () => {
-        if (suspended.recorded === undefined) this.sealed.clear();
-        this.sealed.clearInner(true);
+        if (suspended.recorded === undefined) this.#sealed.clear();
+        this.#sealed.clearInner(true);
         if (handed && !this.isHandedOver) this.#set({ handed: Date.now() });
         const seen = this.owner === undefined || this.isHandedOver ? Date.now() : null;
         this.#set({ runs: 0, fuel: suspended.fuelUsed, seen });
@@ -304,7 +302,7 @@ export class TaskStore extends StoredTask implements Keeper {
   async #resume(answer: string, at: number, ms = 0): Promise<boolean> {
     const known = await this.read("begun");
     if (known === undefined) return false;
-    const { count, entry } = await this.sealed.newest();
+    const { count, entry } = await this.#sealed.newest();
     const before = entry === undefined ? [] : [entry];
     const earliest = (entry?.at ?? known.head.time) + ms;
     const { entries, ...begun } = withRecordedAnswer(
@@ -328,7 +326,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   async intend(position: number, key: string, place?: string): Promise<boolean> {
-    return this.sealed.intend(position, key, place);
+    return this.#sealed.intend(position, key, place);
   }
 
   async keep(
@@ -356,7 +354,7 @@ export class TaskStore extends StoredTask implements Keeper {
     return this.#commit({
       texts: { end: rows.lost(), subject: null, handed: null },
       also: () => {
-        this.sealed.clear([]);
+        this.#sealed.clear([]);
         this.#over("failed");
       },
       isFinal: true,
@@ -364,11 +362,11 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   cancel(): void {
-    this.storage.transactionSync(() => this.#over("cancelled"));
+    this.#storage.transactionSync(() => this.#over("cancelled"));
   }
 
   #over(status: Status): void {
-    if (status === "cancelled" || this.owner?.isHidden === true) this.sealed.clear(LASTING);
+    if (status === "cancelled" || this.owner?.isHidden === true) this.#sealed.clear(LASTING);
     this.#setStatus(status);
     void this.alarm.set(this.#due());
   }
@@ -376,7 +374,7 @@ export class TaskStore extends StoredTask implements Keeper {
   /** Drops the journal of a task that has been over for a while, and sets the alarm for what comes then. */
   async rest(now: number): Promise<void> {
     const isRested = now >= this.#rests;
-    if (isRested) this.sealed.clear(LASTING);
+    if (isRested) this.#sealed.clear(LASTING);
     await this.alarm.set(isRested ? this.expires : this.#rests);
   }
 
@@ -393,7 +391,7 @@ export class TaskStore extends StoredTask implements Keeper {
   }
 
   #setStatus(status: Status): void {
-    rows.note(this.storage.sql, status);
+    rows.note(this.#storage.sql, status);
     this.#set({ status, updated: this.#later(), planned: Date.now() });
   }
 
@@ -405,14 +403,14 @@ export class TaskStore extends StoredTask implements Keeper {
   #set(change: Partial<TaskRow>): void {
     Object.assign(this.row, change);
     const columns = Object.keys(change).map((column) => `${column} = ?`);
-    this.storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));
+    this.#storage.sql.exec(`UPDATE task SET ${columns.join(", ")}`, ...Object.values(change));
   }
 
   /** Writes in one transaction. Does nothing for a task that is over, unless `isFinal`. */
   async #commit({ also, alarm, isFinal = false, ...writes }: TaskWrites): Promise<void> {
-    const write = await this.sealed.prepare(writes);
-    if (this.#isForgotten || (this.stored && this.isOver && !isFinal)) return;
-    this.storage.transactionSync(() => {
+    const write = await this.#sealed.prepare(writes);
+    if (this.#isForgotten || (this.#stored && this.isOver && !isFinal)) return;
+    this.#storage.transactionSync(() => {
       also?.();
       write();
       if (alarm !== undefined) void this.alarm.set(this.isSetBack ? Date.now() : alarm());
