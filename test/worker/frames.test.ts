@@ -28,7 +28,7 @@ test("few functions wait for a plain call, and none of them twice", async () => 
   await call();
   const frames = await framesOf(call);
   expect(frames.at(0)).toContain("/kernel/wasm/call.ts");
-  expect(frames.at(-1)).toContain("/src/mcp/wire/reply.ts");
+  expect(frames.at(-1)).toContain("/kernel/mcp/wire/reply.ts");
   expect(frames.length).toBeLessThanOrEqual(9);
   expect(new Set(frames.map((frame) => frame.replace(/:\d+:\d+\)?$/, ""))).size).toBe(
     frames.length,

@@ -40,7 +40,7 @@ export async function featureLines(): Promise<string[]> {
         ["feature", "included for", "adds"],
         first,
         ...rows,
-        ["together", "", shown(before.at(-1)!)],
+        ["together", "", shown(before.at(-1))],
       ],
       2,
     ),
