@@ -19,6 +19,8 @@ const ofFeatures = limits.filter(({ path }) => path.includes("/features/"));
 // By computed paths: their types are those of Workers.
 const ENV: string = "../../src/server/kernel/settings/env.ts";
 const ALL_SETTINGS: string = "../../src/server/all-settings.ts";
+// Other test files may have loaded features.
+vi.resetModules();
 const kernel = (await import(ENV)) as Reader;
 const withLimit = ({ readSettings }: Reader, name: string) =>
   readSettings({ LIMITS: JSON.stringify({ [name]: 1 }) });

@@ -137,7 +137,7 @@ export default defineServlet({ views: ${JSON.stringify(views)}, tools: { one: { 
 test("the entry file of createWorker serves the bundle", async () => {
   const { example } = examplesOf("edge-servlets")[0]!;
   const contents = example
-    .replace('"edge-servlets"', '"./src/worker.ts"')
+    .replace('"edge-servlets"', '"./src/server/worker.ts"')
     .replace("./.bundle/bundle.gen.ts", "./src/bundle.gen.ts");
   const folder = join(FOLDER, "worker");
   const served = await serve(await buildWorker({ contents, resolveDir: "." }, folder), {

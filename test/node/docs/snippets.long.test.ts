@@ -69,7 +69,7 @@ async function entryWithProfiles(): Promise<string> {
   const { "": _, ...profiles } = all;
   const entry = `import { bundle } from "../../src/bundle.gen.ts";
 import { features } from "../../test/all-features.ts";
-import { createWorker } from "../../src/worker.ts";
+import { createWorker } from "../../src/server/worker.ts";
 const profiles = ${JSON.stringify(profiles)};
 const { worker, objects } = createWorker({ ...bundle, profiles, features });
 export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;

@@ -111,7 +111,7 @@ export async function playAttacks(
 }
 
 /** The Worker of the tests, in which the guest that computes for ever may do so for as long as others. */
-const WORKER = `import { createWorker } from "../src/worker.ts";
+const WORKER = `import { createWorker } from "../src/server/worker.ts";
 import { bundle } from "../test/bundle.gen.ts";
 const servlets = bundle.servlets.map((one) => one.name === "runaway" ? { ...one, manifest: { ...one.manifest, compute_limit: undefined } } : one);
 const { worker, objects } = createWorker({ ...bundle, servlets });

@@ -56,7 +56,7 @@ export interface OwnResource {
   read(stored: StoredPart | undefined): Promise<ReadResourceResult>;
 }
 
-interface ResourceEntry extends Partial<Omit<OwnResource, "resource">> {
+export interface ResourceEntry extends Partial<Omit<OwnResource, "resource">> {
   servlet: PreparedServlet;
   resource: Resource;
 }
