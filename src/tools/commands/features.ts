@@ -36,12 +36,7 @@ export async function featureLines(): Promise<string[]> {
   const absent = FEATURES.filter((name) => !reasons.has(name));
   return [
     ...aligned(
-      [
-        ["feature", "included for", "adds"],
-        first,
-        ...rows,
-        ["together", "", shown(before.at(-1))],
-      ],
+      [["feature", "included for", "adds"], first, ...rows, ["together", "", shown(before.at(-1))]],
       2,
     ),
     ...(absent.length === 0 ? [] : [`Not in the script: ${absent.join(", ")}`]),
