@@ -385,7 +385,7 @@ class ToolWriter {
         isRequired,
         code,
         shape,
-        value: (local) => local,
+        value: asBody,
       });
       return;
     }
@@ -528,15 +528,7 @@ class ToolWriter {
         return entries.length === 0 ? place : `${place}: { ...${place}, ${entries.join(", ")} }`;
       }
       const [only] = all;
-      // A body that is a single argument.
-      if (
-        all.length === 1 &&
-        only?.key === "body" &&
-        only.value &&
-        !["query", "headers"].includes(place)
-      ) {
-        return `${place}: ${only.value(locals.get(only)!)}`;
-      }
+      if (only?.value === asBody) return `${place}: ${locals.get(only)}`;
       return entries.length === 0 ? undefined : `${place}: { ${entries.join(", ")} }`;
     };
     const stylesOf = (...places: Place[]) => {
@@ -624,6 +616,9 @@ const inTemplate = (text: string): string =>
     .slice(1, -1)
     .replaceAll('\\"', '"')
     .replaceAll(/`|\$(?=\{)/g, "\\$&");
+
+/** Of an argument that is the whole body, and no member of one. */
+const asBody = (local: string) => local;
 
 const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
 

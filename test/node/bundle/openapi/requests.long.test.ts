@@ -256,6 +256,12 @@ const CASES: Record<string, Case> = {
     args: { a: { b: "x", d: 1 } },
     sent: /a.*d/,
   },
+  "a form whose only member is a file with the name `body`": {
+    method: "post",
+    body: ["multipart/form-data", { type: "object", properties: { body: file } }],
+    args: { multipart_body: "aGk=" },
+    sent: " body application/octet-stream hi",
+  },
   "keys of its own, by which the API knows a request again": {
     method: "post",
     parameters: [
