@@ -3,6 +3,7 @@ import { format } from "oxfmt";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { DOCS } from "../../tools/bundle/own.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
+import type { ApiTool } from "./api-tool.ts";
 import { accessOf, chosenCredentials, type ApiCredentials } from "./credentials.ts";
 import {
   type Description,
@@ -13,7 +14,8 @@ import {
 } from "./description.ts";
 import { chosenFrom, operationsOf, type Choice, type Operation } from "./operations.ts";
 import { Schemas } from "./schemas.ts";
-import { LeftOut, toolOf, type GeneratedTool } from "./tool.ts";
+import { LeftOut, toolOf } from "./tool.ts";
+import { importsOf, inputsOf, toolCode } from "./tool-code.ts";
 import { UniqueNames, sentences, snake } from "./words.ts";
 
 /** A servlet that was written. */
@@ -51,7 +53,7 @@ async function written(name: string, from: string, choice: Choice): Promise<Gene
   const server = serverOf(description, notes);
   const credentials = chosenCredentials(chosen, description, name);
   const schemas = new Schemas(description);
-  const tools: GeneratedTool[] = [];
+  const tools: ApiTool[] = [];
   const left: Left[] = [];
   for (const operation of chosen) {
     const access = accessOf(operation, credentials, description);
@@ -191,7 +193,7 @@ function manifestOf(name: string, api: Api, { account, keys }: ApiCredentials): 
 function codeOf(
   { document: { info } }: Description,
   api: Api,
-  tools: readonly GeneratedTool[],
+  tools: readonly ApiTool[],
   { account, keys }: ApiCredentials,
   schemas: Schemas,
 ): string {
@@ -199,18 +201,17 @@ function codeOf(
   const body = [
     ...[...shared.values()].map(({ code, constant }) => `const ${constant} = ${code};\n`),
     `export default defineServlet({\ntools: {`,
-    ...tools.map((tool) =>
-      tool.code(
-        [...tool.inputs].map(
-          ([name, code]) =>
-            `${JSON.stringify(name)}: ${shared.get(`${name} ${code}`)?.constant ?? code}`,
-        ),
-      ),
-    ),
+    ...tools.map((tool) => {
+      const inputs = [...inputsOf(tool)].map(
+        ([name, code]) =>
+          `${JSON.stringify(name)}: ${shared.get(`${name} ${code}`)?.constant ?? code}`,
+      );
+      return toolCode(tool, inputs, schemas);
+    }),
     `},\n});`,
   ];
   const { code, declarations } = schemas.linked(body.join("\n"));
-  const imports = ["defineApi", ...new Set(tools.flatMap((tool) => tool.imports))].toSorted();
+  const imports = ["defineApi", ...new Set(tools.flatMap(importsOf))].toSorted();
   const members = [
     `name: ${JSON.stringify(api.name)}`,
     `url: ${JSON.stringify(api.url)}`,
@@ -231,10 +232,8 @@ function codeOf(
 }
 
 /** The inputs that several tools have, by name and code. Each becomes a constant. */
-function sharedInputs(
-  tools: readonly GeneratedTool[],
-): Map<string, { constant: string; code: string }> {
-  const all = tools.flatMap(({ inputs }) => [...inputs]);
+function sharedInputs(tools: readonly ApiTool[]): Map<string, { constant: string; code: string }> {
+  const all = tools.flatMap((tool) => [...inputsOf(tool)]);
   const seen = new Set<string>();
   const names = new UniqueNames(["JSON"]);
   const shared = new Map<string, { constant: string; code: string }>();
@@ -256,13 +255,14 @@ const comment = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("*/", 
 function testOf(
   name: string,
   api: Api,
-  tools: readonly GeneratedTool[],
+  tools: readonly ApiTool[],
   { account, keys }: ApiCredentials,
 ): string {
-  const cost = ({ sample }: GeneratedTool) =>
-    JSON.stringify(sample.args).length + (sample.method === "GET" ? 0 : 1000);
+  const cost = ({ sample, request }: ApiTool) =>
+    JSON.stringify(sample.args).length + (request.method === "get" ? 0 : 1000);
   const tool = tools.reduce((best, one) => (cost(one) < cost(best) ? one : best));
-  const { args, method, path } = tool.sample;
+  const { args, path } = tool.sample;
+  const method = tool.request.method.toUpperCase();
   const credentials = [
     ...(account ? [`accounts: { ${JSON.stringify(name)}: "token" },`] : []),
     ...(keys.length > 0

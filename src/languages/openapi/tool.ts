@@ -1,6 +1,14 @@
-/** Writes the tool of one operation: its input, and a handler that makes the request. */
-import { isObject, type Json } from "../../server/kernel/core/model.ts";
-import { arrayLength, numberOf, textOf } from "../../server/kernel/schema/example.ts";
+/** Makes a tool of one operation of a description. */
+import { isObject } from "../../server/kernel/core/model.ts";
+import {
+  isPlain,
+  type ToolRequest,
+  type ApiTool,
+  type Argument,
+  type FixedMember,
+  type OutputMember,
+  type Place,
+} from "./api-tool.ts";
 import type { ApiCredentials } from "./credentials.ts";
 import type {
   Description,
@@ -11,7 +19,8 @@ import type {
   ResponseObject,
 } from "./description.ts";
 import type { Operation } from "./operations.ts";
-import { pagingOf, type Paging } from "./paging.ts";
+import { pagingOf } from "./paging.ts";
+import { sampleCall } from "./sample.ts";
 import { withDescription, isClosed, Schemas, type Shape } from "./schemas.ts";
 import { argumentName, UniqueNames, isSameName, sentences, snake } from "./words.ts";
 
@@ -20,51 +29,8 @@ const DESCRIPTION = 300;
 /** The most members of a response whose schema is written: small responses tend to match their schemas. */
 const MOST_OUTPUT = 15;
 
-/** A tool of the servlet. */
-export interface GeneratedTool {
-  name: string;
-  /** The zod schemas of its arguments, by their names. */
-  inputs: Map<string, string>;
-  /** Returns the code of the tool, given the lines of code for the members of its input. */
-  code(inputs: readonly string[]): string;
-  /** Names that the code imports from `edge-servlets/api`. */
-  imports: string[];
-  /** Arguments for a call in a test, and the path of its request. */
-  sample: { args: Json; method: string; path: string };
-  notes: string[];
-}
-
-const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Fields of the answer to keep, such as id or owner.name.")))`;
-const NEXT = `z.optional(z.string().check(z.describe("\`next\` of the previous answer, to get the page after it.")))`;
-
 /** Thrown for an operation that cannot become a tool; the message gives the reason. */
 export class LeftOut extends Error {}
-
-type Place = "path" | "query" | "headers" | "json" | "form" | "multipart" | "body";
-
-interface Argument {
-  /** Its name in the tool. */
-  name: string;
-  /** Its name in the API. */
-  key: string;
-  place: Place;
-  isRequired: boolean;
-  /** Its schema in zod. */
-  code: string;
-  shape: Shape;
-  /** Returns the code of its value in the request; by default the variable itself. */
-  value?: (local: string) => string;
-  /** Its serialisation in the request, if that is not the client's default. */
-  style?: EncodingObject | undefined;
-}
-
-/** Names that a variable of a handler cannot have. */
-const RESERVED = new Set(
-  `api path context crypto z JSON Object Uint8Array arguments await break case catch class const
-continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
-interface let new null package private protected public return static super switch this throw true try typeof undefined var void
-while with yield`.split(/\s+/),
-);
 
 /** True for a query parameter or header that carries credentials. */
 const isSecret = ({ name, in: at, description = "" }: Parameter): boolean =>
@@ -80,12 +46,12 @@ interface ServletParts {
   isAnonymous: boolean;
 }
 
-/** Writes the tool of an operation. Throws a `LeftOut`. */
-export function toolOf(operation: Operation, around: ServletParts): GeneratedTool {
-  return new ToolWriter(operation, around).tool();
+/** The tool of an operation. Throws a `LeftOut`. */
+export function toolOf(operation: Operation, around: ServletParts): ApiTool {
+  return new ToolMaker(operation, around).tool();
 }
 
-class ToolWriter {
+class ToolMaker {
   readonly #operation: Operation;
   readonly #around: ServletParts;
   /** The path of its requests. */
@@ -95,9 +61,7 @@ class ToolWriter {
   readonly #arguments = new Map<string, Argument>();
   readonly #names = new UniqueNames();
   readonly #notes: string[] = [];
-  /** Code of members that are the same in each request, by place. */
-  readonly #fixed = new Map<Place, string[]>();
-  readonly #imports = new Set<string>();
+  readonly #fixed: FixedMember[] = [];
   /** The place of a body that allows additional members, and the schema of these members. */
   #open: { place: Place; schema: unknown } | undefined;
 
@@ -108,33 +72,15 @@ class ToolWriter {
     this.#path = this.#requestPath();
   }
 
-  tool(): GeneratedTool {
-    const { method, name, object } = this.#operation;
-    const path = this.#path;
-    const { schemas } = this.#around;
-    const parameters = this.#parameters;
-    // A request that reads has no body, whatever the description says.
-    const body =
-      method === "get" || object.requestBody === undefined
-        ? undefined
-        : this.#resolved<RequestBody>(object.requestBody);
-    const media = body === undefined ? undefined : chosenMedia(body.content);
-    const depth = schemas.depthFor([...parameters.map(({ schema }) => schema), media?.schema]);
-    for (const parameter of parameters) this.#addParameter(parameter, depth);
-    for (const [, key] of path.matchAll(IN_PATH)) {
-      if (this.#arguments.has(`path ${key}`)) continue;
-      this.#addParameter(
-        { name: key!, in: "path", required: true, schema: { type: "string" } },
-        depth,
-      );
-    }
-    if (body !== undefined && media !== undefined) this.#addBody(body, media, depth);
-
+  tool(): ApiTool {
+    const { method, name } = this.#operation;
+    const { schemas, isAnonymous } = this.#around;
+    const depth = this.#addArguments();
     const response = this.#response();
     const answer = response === undefined ? undefined : jsonIn(response.content ?? {});
     if (response?.content !== undefined && answer === undefined) {
       const [type] = Object.keys(response.content);
-      if (type !== undefined) this.#fix("headers", "accept", JSON.stringify(type));
+      if (type !== undefined) this.#fix("headers", "accept", type);
     }
     const isRead = method === "get";
     const isJson = answer !== undefined || response?.content === undefined;
@@ -157,42 +103,44 @@ class ToolWriter {
       if (one.place !== rest && !one.isRequired && one.name in {})
         one.name = this.#names.take(inPlace(one.place, one.name));
     }
-    const inputs = new Map(
-      args.map((one) => [one.name, one.isRequired ? one.code : `z.optional(${one.code})`]),
-    );
-    if (takesFields) inputs.set("fields", FIELDS);
-    if (takesNext) inputs.set("next", NEXT);
-    const handler = this.#handler(rest, takesFields, takesNext ? paging : undefined);
-    const code = (lines: readonly string[]) => {
-      const input = lines.length > 1 ? `\n${lines.join(",\n")},\n` : ` ${lines.join("")} `;
-      const isAny = lines.length === 0 && this.#open === undefined;
-      const members = [
-        `description: ${JSON.stringify(this.#description())}`,
-        ...(isAny ? [] : [`input: ${schemas.openObject(`{${input}}`, this.#open?.schema, depth)}`]),
-        ...(output === undefined ? [] : [`output: ${output}`]),
-        `annotations: ${annotationsOf(this.#operation)}`,
-        `handler: ${handler}`,
-      ];
-      return `${name}: {\n${members.join(",\n")},\n},`;
-    };
-    const required = args.filter((one) => one.isRequired);
-    const samples = required.map((one) => [one, sampleOf(one.shape, schemas)] as const);
+    const path = this.#pathParts();
     return {
       name,
-      inputs,
-      code,
-      imports: [...this.#imports],
-      sample: {
-        args: Object.fromEntries(samples.map(([one, value]) => [one.name, value])),
-        method: method.toUpperCase(),
-        path: path.split("?")[0]!.replaceAll(IN_PATH, (_, key: string) => {
-          const found = samples.find(([one]) => one.place === "path" && one.key === key);
-          const texts = [found?.[1]].flat().map((value) => encodeURIComponent(String(value)));
-          return this.#prefixOf(key) + texts.join(",");
-        }),
-      },
+      description: this.#description(),
+      annotations: annotationsOf(this.#operation),
+      arguments: args,
+      additional: this.#open && { schema: this.#open.schema, depth },
+      output,
+      request: { method, path, fixed: this.#fixed, rest, isAnonymous },
+      takesFields,
+      paging: takesNext ? paging : undefined,
+      sample: sampleCall(args, path, schemas),
       notes: this.#notes.map((note) => `${name}: ${note}`),
     };
+  }
+
+  /** Adds the arguments. Returns the number of levels to which their schemas are printed. */
+  #addArguments(): number {
+    const { method, object } = this.#operation;
+    const { schemas } = this.#around;
+    const parameters = this.#parameters;
+    // A request that reads has no body, whatever the description says.
+    const body =
+      method === "get" || object.requestBody === undefined
+        ? undefined
+        : this.#resolved<RequestBody>(object.requestBody);
+    const media = body === undefined ? undefined : chosenMedia(body.content);
+    const depth = schemas.depthFor([...parameters.map(({ schema }) => schema), media?.schema]);
+    for (const parameter of parameters) this.#addParameter(parameter, depth);
+    for (const [, key] of this.#path.matchAll(IN_PATH)) {
+      if (this.#arguments.has(`path ${key}`)) continue;
+      this.#addParameter(
+        { name: key!, in: "path", required: true, schema: { type: "string" } },
+        depth,
+      );
+    }
+    if (body !== undefined && media !== undefined) this.#addBody(body, media, depth);
+    return depth;
   }
 
   #resolved<T extends object>(value: T | { $ref: string }): T {
@@ -236,10 +184,18 @@ class ToolWriter {
     return query.length === 0 ? path! : `${path}?${query.join("&")}`;
   }
 
-  /** Sends a member in each request, with this code as its value. */
-  #fix(place: Place, key: string, code: string): void {
-    const all = this.#fixed.get(place) ?? [];
-    this.#fixed.set(place, [...all, `${memberName(key)}: ${code}`]);
+  /** Sends a member in each request: this text, or a new UUID. */
+  #fix(place: Place, key: string, text?: string): void {
+    this.#fixed.push({ place, key, text });
+  }
+
+  /** The path of the request: texts, and arguments with what their style puts before them. */
+  #pathParts(): ToolRequest["path"] {
+    return this.#path
+      .split(IN_PATH)
+      .flatMap((part, at) =>
+        at % 2 === 0 ? part : [this.#prefixOf(part), this.#arguments.get(`path ${part}`)!],
+      );
   }
 
   /** Fixes an idempotency key to a new value in each call. Returns false if the member is not an idempotency key. */
@@ -251,7 +207,7 @@ class ToolWriter {
     const fits =
       type === "string" && !isNullable && pattern === undefined && Number(maxLength) >= 36;
     if (!isKey || !fits || this.#operation.method === "get") return false;
-    this.#fix(place, key, "crypto.randomUUID()");
+    this.#fix(place, key);
     this.#notes.push(`its \`${key}\` is a new one in each call`);
     return true;
   }
@@ -274,12 +230,12 @@ class ToolWriter {
     ) {
       const code = withDescription("z.string()", schemas.describe(shape, about));
       const text = schemas.shapeOf({ type: "string" });
-      this.#add({ name, key, place, isRequired: required, code, shape: text });
+      this.#add({ name, key, place, isRequired: required, schema: code, shape: text });
       return;
     }
     const code = schemas.codeOf(schema, depth, about);
-    const asText = JSON_TYPE.test(type) && place !== "path" ? asJson : {};
-    this.#add({ name, key, place, isRequired: required, code, shape, style, ...asText });
+    const conversion = JSON_TYPE.test(type) && place !== "path" ? "json" : undefined;
+    this.#add({ name, key, place, isRequired: required, schema: code, shape, style, conversion });
   }
 
   /** The style of a parameter, if it is not the client's default. Throws a `LeftOut` for a style of a path that is not supported. */
@@ -349,28 +305,26 @@ class ToolWriter {
     const place = placeOf(type);
     const { name: whole, about } = this.#named(place, "body", description);
     if (place === "body") {
-      this.#fix("headers", "content-type", JSON.stringify(type));
+      this.#fix("headers", "content-type", type);
       const isText = /^text\/|xml$/.test(type);
       const text = schemas.describe(shape, about);
       const code = withDescription(
         "z.string()",
         isText ? text : `${text ? `${text} ` : ""}In base64.`,
       );
-      const value = isText ? undefined : bytesOf(isRequired);
-      const sent = schemas.shapeOf(BASE64);
       this.#add({
         name: whole,
         key: "body",
         place,
         isRequired,
-        code,
-        shape: sent,
-        ...(value && { value }),
+        schema: code,
+        shape: schemas.shapeOf(BASE64),
+        conversion: isText ? undefined : "bytes",
       });
       return;
     }
     if (type !== "application/json" && place === "json" && !type.includes("*")) {
-      this.#fix("headers", "content-type", JSON.stringify(type));
+      this.#fix("headers", "content-type", type);
     }
     const members = Object.entries(shape.properties).filter(
       ([name, one]) => name !== "__proto__" && schemas.shapeOf(one).keywords["readOnly"] !== true,
@@ -383,9 +337,9 @@ class ToolWriter {
         key: "body",
         place,
         isRequired,
-        code,
+        schema: code,
         shape,
-        value: asBody,
+        isWhole: true,
       });
       return;
     }
@@ -408,7 +362,7 @@ class ToolWriter {
     { depth, encoding }: { depth: number; encoding: EncodingObject | undefined },
   ): void {
     const { schemas } = this.#around;
-    const { key, place, isRequired } = at;
+    const { key, place } = at;
     const shape = schemas.shapeOf(schema);
     if (this.#fixIdempotencyKey(place, key, shape)) return;
     const { name, about } = this.#named(place, key);
@@ -416,15 +370,15 @@ class ToolWriter {
     const items =
       shape.type === "array" ? schemas.shapeOf(shape.keywords["items"], shape.references) : shape;
     if (place !== "multipart" || !isBinary(items)) {
-      this.#add({ ...at, name, code: schemas.codeOf(schema, depth, about), shape, style });
+      this.#add({ ...at, name, schema: schemas.codeOf(schema, depth, about), shape, style });
       return;
     }
     const base64 = shape === items ? BASE64 : { ...shape.keywords, items: BASE64 };
     const text = schemas.describe(shape, about);
     const inBase64 = `${text ? `${text} ` : ""}${shape === items ? "In" : "Each in"} base64.`;
     const code = withDescription(schemas.bareCodeOf(base64), inBase64);
-    const value = shape === items ? bytesOf(isRequired) : listOfBytes(isRequired);
-    this.#add({ ...at, name, code, shape: schemas.shapeOf(base64), value, style });
+    const conversion = shape === items ? "bytes" : "list of bytes";
+    this.#add({ ...at, name, schema: code, shape: schemas.shapeOf(base64), conversion, style });
   }
 
   /** The name of an argument, and its description, with its name in the API if the argument's name does not show it. */
@@ -448,27 +402,21 @@ class ToolWriter {
     return found && this.#resolved<ResponseObject>(found);
   }
 
-  /** The code of a small, flat response schema. It allows missing and additional members, because APIs have both. */
-  #outputOf(schema: unknown): string | undefined {
+  /** The members of a small, flat response schema; undefined for any other. */
+  #outputOf(schema: unknown): OutputMember[] | undefined {
     const { schemas } = this.#around;
     const { type, properties, isNullable } = schemas.shapeOf(schema);
     const members = Object.entries(properties);
     if (type !== "object" || isNullable || members.length === 0 || members.length > MOST_OUTPUT)
       return undefined;
-    const lines = members.map(([name, one]) => {
+    const all = members.map(([name, one]) => {
       const shape = schemas.shapeOf(one);
-      const code = OUTPUTS[shape.type === "values" ? typeof shape.values[0] : shape.type];
-      const text = schemas.describe({
-        ...shape,
-        keywords: { description: shape.keywords["description"] },
-      });
-      return (
-        code &&
-        name !== "__proto__" &&
-        `${JSON.stringify(name)}: ${withDescription(`z.nullish(${code})`, text)},`
-      );
+      const own = OUTPUTS[shape.type === "values" ? typeof shape.values[0] : shape.type];
+      if (own === undefined || name === "__proto__") return undefined;
+      const keywords = { description: shape.keywords["description"] };
+      return { name, type: own, description: schemas.describe({ ...shape, keywords }) };
     });
-    return lines.every(Boolean) ? `z.looseObject({\n${lines.join("\n")}\n})` : undefined;
+    return all.every((one) => one !== undefined) ? all : undefined;
   }
 
   #description(): string {
@@ -496,140 +444,17 @@ class ToolWriter {
     }
     return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0];
   }
-
-  #handler(own: Place | undefined, takesFields: boolean, paging: Paging | undefined): string {
-    const { method } = this.#operation;
-    const groups = Map.groupBy(this.#arguments.values(), ({ place }) => place);
-    const explicit = [...this.#arguments.values()].filter(
-      (one) => one.place !== own || !isPlain(one),
-    );
-    const locals = this.#localsOf(explicit, own);
-    const taken = [
-      ...explicit.map((one) =>
-        locals.get(one) === one.name ? one.name : `${one.name}: ${locals.get(one)}`,
-      ),
-      ...(takesFields ? ["fields"] : []),
-      ...(paging === undefined ? [] : ["next"]),
-    ];
-    const first =
-      taken.length === 0
-        ? (own ?? "_")
-        : `{ ${[...taken, ...(own === undefined ? [] : [`...${own}`])].join(", ")} }`;
-
-    const entry = (one: Argument): string => {
-      const local = locals.get(one)!;
-      const value = one.value?.(local) ?? local;
-      return value === one.key ? value : `${memberName(one.key)}: ${value}`;
-    };
-    const valuesOf = (place: Place): string | undefined => {
-      const all = explicit.filter((one) => one.place === place);
-      const entries = [...all.map(entry), ...(this.#fixed.get(place) ?? [])];
-      if (place === own) {
-        return entries.length === 0 ? place : `${place}: { ...${place}, ${entries.join(", ")} }`;
-      }
-      const [only] = all;
-      if (only?.value === asBody) return `${place}: ${locals.get(only)}`;
-      return entries.length === 0 ? undefined : `${place}: { ${entries.join(", ")} }`;
-    };
-    const stylesOf = (...places: Place[]) => {
-      const all = places.flatMap((place) => groups.get(place) ?? []).filter(({ style }) => style);
-      const entries = all.map(
-        ({ key, style }) => `${memberName(key)}: ${JSON.stringify(style)}${constFor(key)}`,
-      );
-      const member = places.includes("query") ? "styles" : "encoding";
-      return entries.length === 0 ? undefined : `${member}: { ${entries.join(", ")} }`;
-    };
-    const [body] = groups.get("body") ?? [];
-    const request = [
-      valuesOf("query"),
-      valuesOf("headers"),
-      stylesOf("query", "headers"),
-      valuesOf("json"),
-      valuesOf("form"),
-      valuesOf("multipart"),
-      stylesOf("form", "multipart"),
-      body && (body.value ? `body: ${body.value(locals.get(body)!)}` : `body: ${locals.get(body)}`),
-      takesFields ? "fields" : undefined,
-      paging === undefined ? undefined : "next",
-      paging?.at === undefined ? undefined : `nextAt: ${JSON.stringify(paging.at)}`,
-      paging?.cursor === undefined ? undefined : `nextIn: ${JSON.stringify(paging.cursor)}`,
-      this.#around.isAnonymous ? "anonymous: true" : undefined,
-    ].filter((one) => one !== undefined);
-    const parts = [
-      "context",
-      this.#pathCode(locals),
-      ...(request.length > 0 ? [`{ ${request.join(", ")} }`] : []),
-    ];
-    return `(${first}, context) => api.${method}(${parts.join(", ")})`;
-  }
-
-  /** The names of variables in a handler, by their arguments. */
-  #localsOf(explicit: readonly Argument[], own: Place | undefined): Map<Argument, string> {
-    const names = new Set([...RESERVED, own, ...explicit.map((one) => one.name)]);
-    return new Map(
-      explicit.map((one) => {
-        let local = one.name;
-        if (RESERVED.has(local) || local === own) while (names.has(local)) local += "_";
-        names.add(local);
-        return [one, local];
-      }),
-    );
-  }
-
-  #pathCode(locals: ReadonlyMap<Argument, string>): string {
-    const path = this.#path;
-    if (![...locals.keys()].some((one) => one.place === "path")) return JSON.stringify(path);
-    this.#imports.add("path");
-    const code = path
-      .split(/(\{[^{}]+\})/)
-      .map((part) => {
-        const key = /^\{([^{}]+)\}$/.exec(part)?.[1];
-        const argument = this.#arguments.get(`path ${key}`);
-        if (key === undefined || argument === undefined) return inTemplate(part);
-        return `${inTemplate(this.#prefixOf(key))}\${${locals.get(argument)}}`;
-      })
-      .join("");
-    return `path\`${code}\``;
-  }
 }
 
 /** The name of an argument with its place as a prefix, to distinguish it from an argument in another place. */
 const inPlace = (place: Place, name: string): string =>
   `${place === "json" ? "body" : place}_${name}`;
 
-/** True for an argument whose name and value are sent unchanged. */
-const isPlain = ({ name, key, value }: Argument): boolean => name === key && !value;
-
 /** A parameter in a path. Excluding braces from the name keeps matching linear. */
 const IN_PATH = /\{([^{}]+)\}/g;
 
-/** The code of a member's name in an object literal. Without brackets, `__proto__` would set the prototype. */
-const memberName = (key: string): string =>
-  key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
-
-/** Stops TypeScript from widening texts in a member such as `constructor`, whose expected type is that of every object's. */
-const constFor = (key: string): string => (key in {} ? " as const" : "");
-
-/** A text, escaped for a template literal. */
-const inTemplate = (text: string): string =>
-  JSON.stringify(text)
-    .slice(1, -1)
-    .replaceAll('\\"', '"')
-    .replaceAll(/`|\$(?=\{)/g, "\\$&");
-
-/** Of an argument that is the whole body, and no member of one. */
-const asBody = (local: string) => local;
-
-const asJson: Partial<Argument> = { value: (local) => `JSON.stringify(${local})` };
-
 /** The schema of a text in base64, with an example for the generated test. */
 const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
-
-const bytesOf = (isRequired: boolean) => (local: string) =>
-  `${isRequired ? "" : `${local} && `}Uint8Array.fromBase64(${local})`;
-
-const listOfBytes = (isRequired: boolean) => (local: string) =>
-  `${local}${isRequired ? "" : "?"}.map((file) => Uint8Array.fromBase64(file))`;
 
 /** The place and schema of the additional members of a body; undefined if the body does not declare any. */
 function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unknown } | undefined {
@@ -639,12 +464,12 @@ function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unkn
   return isObject(patternProperties) ? { place, schema: true } : undefined;
 }
 
-/** The code of members of small answers, by type. */
-const OUTPUTS: Readonly<Record<string, string>> = {
-  string: "z.string()",
-  integer: "z.number()",
-  number: "z.number()",
-  boolean: "z.boolean()",
+/** The types of members of small answers. */
+const OUTPUTS: Readonly<Record<string, OutputMember["type"]>> = {
+  string: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
 };
 
 type ChosenMedia = MediaType & { type: string };
@@ -708,45 +533,9 @@ function changesByPost({ path, object: { operationId = "", summary = "" } }: Ope
 }
 
 /** The hints of a tool by its method. */
-function annotationsOf(operation: Operation): string {
+function annotationsOf(operation: Operation): ApiTool["annotations"] {
   const { method } = operation;
-  if (method === "get") return "{ readOnlyHint: true }";
-  if (method === "post") return `{ destructiveHint: ${changesByPost(operation)} }`;
-  return `{ destructiveHint: true${method === "patch" ? "" : ", idempotentHint: true"} }`;
-}
-
-/** A value of this shape, for the test of a servlet. */
-function sampleOf(shape: Shape, schemas: Schemas, depth = 0): unknown {
-  const { keywords, values, type, properties, required, choices, references } = shape;
-  const {
-    example,
-    examples,
-    default: usual = example ?? (Array.isArray(examples) ? examples[0] : undefined),
-  } = keywords;
-  const kind = type === "integer" ? "number" : type;
-  const inner = (schema: unknown) =>
-    sampleOf(schemas.shapeOf(schema, references), schemas, depth + 1);
-  if (values.length > 0) return values[0];
-  if (typeof usual === kind && usual !== "" && !(type === "object")) return usual;
-  switch (type) {
-    case "string":
-      return textOf(keywords);
-    case "integer":
-    case "number":
-      return numberOf({ ...keywords, type });
-    case "boolean":
-      return true;
-    case "array":
-      return depth > 8 ? [] : Array(arrayLength(keywords)).fill(inner(keywords["items"]));
-    case "choice":
-      return depth > 8 ? "example" : inner(choices[0]);
-    case "object":
-      return Object.fromEntries(
-        Object.entries(properties)
-          .filter(([name]) => required.has(name) && depth < 8)
-          .map(([name, one]) => [name, inner(one)]),
-      );
-    default:
-      return isObject(usual) ? usual : "example";
-  }
+  if (method === "get") return { readOnlyHint: true };
+  if (method === "post") return { destructiveHint: changesByPost(operation) };
+  return { destructiveHint: true, ...(method !== "patch" && { idempotentHint: true }) };
 }
