@@ -1,57 +1,19 @@
 /** Tries an entry in place: its form, progress, questions and result. */
-import { createPortal, render, useEffect, useRef, useState } from "hono/jsx/dom";
+import { createPortal, render, useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { printableText } from "../server/kernel/core/text.ts";
 import { programsFor, type Callee } from "../server/features/console/programs.ts";
 import { durationOf } from "../server/kernel/core/times.ts";
 import { AskForm } from "./ask.tsx";
 import { SchemaForm } from "./fields.tsx";
-import {
-  changeByFields,
-  contentIn,
-  contentOfFields,
-  formPartsOf,
-  hasNoFields,
-  keptContent,
-  withEntered,
-  wrongFrom,
-  type Wrong,
-} from "./form.ts";
-import type { PendingAsk, Listener, TimedMessage, CallProgress } from "./mcp.ts";
+import { keptContent, wrongFrom } from "./form.ts";
 import { Messages, ResultView, Text, type Read } from "./results.tsx";
-import {
-  callTarget,
-  callingOf,
-  completionsOf,
-  failureIn,
-  formSchemaOf,
-  readLinked,
-  type Failure,
-  type Target,
-} from "./targets.ts";
+import { callingOf, completionsOf, readLinked, type Failure, type Target } from "./targets.ts";
 import { showTime } from "./times.ts";
-import { keepTry, linkedContent, linkTo, triesOf, type TriedCall } from "./tries.ts";
+import { keepTry, linkTo, triesOf, type TriedCall } from "./tries.ts";
+import { useTryForm } from "./try-form.ts";
+import { isFailed, STOPPED, useTryRun, type TryRun, type TryEnd } from "./try-run.ts";
 import { viewsIn } from "./view.ts";
-
-/** How many messages and log lines of a call are shown: the newest. */
-const SHOWN = 200;
-
-/** How often changes are drawn, in ms: a call may send thousands of messages in a second. */
-const DRAW_MS = 100;
-
-/** A call and its state. */
-interface Run {
-  stop: AbortController;
-  began: number;
-  progress?: CallProgress;
-  /** Its open questions, and those of them that have a form here instead of a view. */
-  open: PendingAsk[];
-  asked: PendingAsk[];
-  log: string[];
-  messages: TimedMessage[];
-  ended?: { result: Json } | { failure: Failure };
-  ms?: number;
-}
 
 interface TryContext {
   target: Target;
@@ -75,16 +37,6 @@ export function mountTry(place: HTMLElement, tried: TryContext): void {
   render(<Try {...tried} views={viewsIn(view, tried)} below={below} />, form);
 }
 
-/** The content with which a form begins; a later version replaces the form. */
-interface Beginning {
-  version: number;
-  given: Json | undefined;
-  /** True where all of it is one text. */
-  isJson: boolean;
-}
-
-const NOTHING: Beginning = { version: 0, given: undefined, isJson: false };
-
 interface Parts extends TryContext {
   views: ReturnType<typeof viewsIn>;
   below: HTMLElement;
@@ -93,159 +45,25 @@ interface Parts extends TryContext {
 const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   const { kind, name } = target;
   const id = `try-${kind}-${encodeURIComponent(name)}`;
-  const [schema, setSchema] = useState<Json | undefined>(undefined);
-  const [failure, setFailure] = useState<Failure | undefined>(undefined);
-  const [beginning, setBeginning] = useState<Beginning>(NOTHING);
-  const [run, setRun] = useState<Run | undefined>(undefined);
-  const [content, setContent] = useState<Json>({});
-  const [wrong, setWrong] = useState<readonly Wrong[]>([]);
-  const [tries, setTries] = useState<readonly TriedCall[]>(() => triesOf(target));
-  const now = useRef<Run | undefined>(undefined);
-  const drawing = useRef<number | undefined>(undefined);
-  const place = useRef<HTMLElement | null>(null);
-
-  const parts = schema === undefined ? [] : formPartsOf(schema);
-  const begin = (given: Json | undefined, known: Json, isJson = false) => {
-    const change = given && !isJson ? changeByFields(formPartsOf(known), given) : undefined;
-    setWrong(change === undefined ? [] : [aboutChange(change)]);
-    const version = beginning.version + 1;
-    setBeginning({ version, given, isJson: isJson || change !== undefined });
-  };
-  useEffect(() => {
-    const ready = (known: Json) => {
-      begin(linkedContent(), known, hasNoFields(known));
-      setSchema(known);
-    };
-    formSchemaOf(target, address).then(ready, (error: unknown) => setFailure(failureIn(error)));
-  }, []);
-  useEffect(() => {
-    if (schema !== undefined || failure !== undefined) onReady();
-  }, [schema, failure]);
-
-  const update = (changeOf: (run: Run) => Partial<Run>) => {
-    // Completions and views send messages also after a result was hidden.
-    if (now.current === undefined) return;
-    now.current = { ...now.current, ...changeOf(now.current) };
-    drawing.current ??= setTimeout(() => {
-      drawing.current = undefined;
-      setRun(now.current);
-      if (now.current?.ended !== undefined) requestAnimationFrame(() => showEnd(below));
-    }, DRAW_MS);
-  };
-  const close = (asked: PendingAsk) => {
-    const others = (all: readonly PendingAsk[]) => all.filter((one) => one !== asked);
-    update((latest) => ({ open: others(latest.open), asked: others(latest.asked) }));
-  };
-  const start = (given: Json) => {
-    setFailure(undefined);
-    setWrong([]);
-    setContent(given);
-    const stop = new AbortController();
-    now.current = { stop, began: Date.now(), open: [], asked: [], log: [], messages: [] };
-    setRun(now.current);
-    const end = (ended: NonNullable<Run["ended"]>, outcome: TriedCall["outcome"]) => {
-      if (now.current?.stop !== stop) return;
-      const at = Date.now();
-      const ms = at - now.current.began;
-      update(() => ({ ended, ms, open: [], asked: [] }));
-      const kept = keptContent(schema!, given);
-      setTries(keepTry(target, { at, ms, outcome, content: kept }));
-    };
-    const listener: Listener = {
-      onMessage: (message) =>
-        update(({ messages }) => ({ messages: [...messages, message].slice(-SHOWN) })),
-      onLog: ({ level, data }) => {
-        const line = typeof data === "string" ? data : JSON.stringify(data);
-        update(({ log }) => ({ log: [...log, `${String(level)}: ${line}`].slice(-SHOWN) }));
-      },
-      async onAsk(asked) {
-        if (now.current?.stop !== stop) return;
-        update(({ open }) => ({ open: [...open, asked] }));
-        const isAnswered = await views.isAnswered(asked, listener);
-        if (isAnswered || asked.signal.aborted) close(asked);
-        else if (now.current?.stop === stop)
-          update((latest) => ({ asked: [...latest.asked, asked] }));
-      },
-    };
-    const onprogress = (progress: CallProgress) => update(() => ({ progress }));
-    const during = { listener, signal: stop.signal, onprogress };
-    const outcome = callTarget(target, address, { content: given, ...during }).catch(
-      (error: unknown) => {
-        throw stop.signal.aborted ? new Error("Cancelled.") : error;
-      },
-    );
-    if (kind === "tool") views.show({ input: given, outcome, listener });
-    const completed = (result: Json) => {
-      const isError = result["isError"] === true;
-      if (isError) setWrong(wrongFrom(textOf(result)));
-      end({ result }, isError ? "failed" : "completed");
-    };
-    outcome.then(
-      (ended) => completed(ended as Json),
-      (error: unknown) =>
-        stop.signal.aborted
-          ? end({ failure: STOPPED }, "cancelled")
-          : end({ failure: failureIn(error) }, "failed"),
-    );
-  };
-  const answer = (asked: PendingAsk, result: Json) => {
-    asked.answer(result);
-    close(asked);
-  };
-  /** The content of the form now, as far as it can be read, and what cannot. */
-  const typed = (): { content: Json; wrong: readonly Wrong[] } => {
-    const form = place.current?.querySelector("form");
-    if (!form || schema === undefined) return { content, wrong: [] };
-    const of = beginning.isJson ? JSON_SCHEMA : schema;
-    const read = contentIn(formPartsOf(of), new FormData(form));
-    if (!beginning.isJson) return read;
-    const { arguments: all = {} } = read.content;
-    return isObject(all)
-      ? { content: all, wrong: read.wrong }
-      : { content: {}, wrong: [aboutAll("must be an object")] };
-  };
-  const submitted = async (given: Json) => {
-    if (!beginning.isJson) return start(given);
-    const { arguments: all = {} } = given;
-    const checks = await import("./checks.ts").catch(() => undefined);
-    const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
-    const inText = ({ path, message }: Wrong) =>
-      aboutAll([path.join("."), message].filter(Boolean).join(" "));
-    if (found.length === 0) return start(all as Json);
-    setWrong(found.map(inText));
-    hideResult();
-  };
-  const hideResult = () => {
-    if (now.current?.ended === undefined) return;
-    now.current = undefined;
-    setRun(undefined);
-  };
-
-  const fillIn = async () => {
-    const { content: given, wrong: unread } = typed();
-    if (unread.length > 0) return setWrong(unread);
-    const { exampleOf, wrongIn } = await import("./checks.ts");
-    const example = exampleOf(schema!, true);
-    if (example === undefined) return setWrong([NO_EXAMPLE]);
-    const { isJson } = beginning;
-    const filled = withEntered(example, given, { areEmptyKept: isJson });
-    // Fields may change an example, as long as it stays valid.
-    const shown = isJson ? filled : contentOfFields(parts, filled);
-    begin(wrongIn(schema!, shown).length === 0 ? shown : filled, schema!, isJson);
-  };
-
-  /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
-  const changeWay = () => {
-    const { content: given, wrong: unread } = typed();
-    if (unread.length > 0) return setWrong(unread);
-    const change = beginning.isJson ? changeByFields(parts, given) : undefined;
-    if (change !== undefined) return setWrong([aboutChange(change)]);
-    begin(given, schema!, !beginning.isJson);
-  };
+  const form = useTryForm(target, address, onReady);
+  const onEndDrawn = () => showEnd(below);
+  const { run, ...call } = useTryRun({ target, address, views, onEndDrawn });
   const isBusy = run !== undefined && run.ended === undefined;
-  const hasFields = parts.length > 0;
+  const [tries, setTries] = useState<readonly TriedCall[]>(() => triesOf(target));
+  const { schema, failure, content, beginning, hasFields } = form;
+
+  const submit = async (sent: Json) => {
+    const given = await form.submitted(sent);
+    if (given === undefined) return call.hide();
+    form.called(given);
+    call.start(given, (ended, tried) => {
+      if ("result" in ended && isFailed(ended.result))
+        form.setWrong(wrongFrom(textOf(ended.result)));
+      setTries(keepTry(target, { ...tried, content: keptContent(schema!, given) }));
+    });
+  };
   return (
-    <section aria-label="Try it" ref={place}>
+    <section aria-label="Try it" ref={form.place}>
       {failure !== undefined && <FailureView failure={failure} />}
       {schema === undefined
         ? failure === undefined && <p role="status">Loading …</p>
@@ -253,24 +71,24 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
             <SchemaForm
               key={`form-${beginning.version}`}
               id={id}
-              schema={beginning.isJson ? JSON_SCHEMA : schema}
-              given={beginning.isJson ? { arguments: beginning.given ?? {} } : beginning.given}
-              wrong={wrong}
+              schema={form.fields.schema!}
+              given={form.fields.given}
+              wrong={form.wrong}
               buttons={{
                 run: { tool: "Run", prompt: "Get", resource: "Read", template: "Read" }[kind],
               }}
               isBusy={isBusy}
-              onSubmit={(_button, given) => void submitted(given)}
-              onRefused={hideResult}
+              onSubmit={(_button, sent) => void submit(sent)}
+              onRefused={call.hide}
               complete={completionsOf(target, address, schema)}
             >
               {(hasFields || beginning.isJson) && (
-                <button type="button" onClick={() => void fillIn()}>
+                <button type="button" onClick={() => void form.fillIn()}>
                   Fill in an example
                 </button>
               )}
               {kind === "tool" && hasFields && (
-                <button type="button" onClick={changeWay}>
+                <button type="button" onClick={form.changeWay}>
                   {beginning.isJson ? "Use fields" : "Edit as JSON"}
                 </button>
               )}
@@ -278,7 +96,11 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
           ]}
       {isBusy && <Running run={run} />}
       {run?.asked.map((asked, nth) => (
-        <AskForm id={`${id}-ask-${nth}`} asked={asked} answer={(result) => answer(asked, result)} />
+        <AskForm
+          id={`${id}-ask-${nth}`}
+          asked={asked}
+          answer={(result) => call.answer(asked, result)}
+        />
       ))}
       {createPortal(
         <>
@@ -301,9 +123,9 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               {run !== undefined && <Messages messages={run.messages} />}
               <Programs
                 all={programsFor(callee, callingOf(target, content))}
-                link={() => linkTo(target, keptContent(schema, typed().content))}
+                link={() => linkTo(target, keptContent(schema, form.entered().content))}
               />
-              <Tries tries={tries} fill={(one) => begin(one, schema)} />
+              <Tries tries={tries} fill={(one) => form.begin(one)} />
             </div>
           )}
         </>,
@@ -312,26 +134,6 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
     </section>
   );
 };
-
-const STOPPED: Failure = {
-  title: "You have cancelled this call",
-  why: "What it had done before stays done.",
-};
-
-/** All arguments as one value. */
-const JSON_SCHEMA: Json = {
-  properties: { arguments: { title: "Arguments as JSON", type: "object" } },
-  required: ["arguments"],
-};
-
-const aboutAll = (message: string): Wrong => ({ path: ["arguments"], message });
-
-const NO_EXAMPLE: Wrong = {
-  path: [],
-  message: "No example was found: the schema has none that fits.",
-};
-const aboutChange = (change: string): Wrong =>
-  aboutAll(`does not fit the fields: ${change}. Enter another value, or go on with JSON.`);
 
 /** The texts of a result. */
 const textOf = ({ content }: Json): string =>
@@ -369,7 +171,7 @@ const FailureView = ({ failure, here }: { failure: Failure; here?: string | unde
   );
 };
 
-const Running = ({ run }: { run: Run }) => {
+const Running = ({ run }: { run: TryRun }) => {
   const { progress, stop } = run;
   const { progress: value = 0, total, message } = progress ?? {};
   const share = total ? ` ${value} of ${total}.` : "";
@@ -398,7 +200,7 @@ const Ended = ({
   read,
   here,
 }: {
-  ended: NonNullable<Run["ended"]>;
+  ended: TryEnd;
   ms: number;
   read: Read;
   /** The address of this page with the arguments of the call. */

@@ -1,0 +1,162 @@
+/** The form of a tried entry: its schema, what it begins with, what is wrong in it, and what was last sent. */
+import { useEffect, useReducer, useRef } from "hono/jsx/dom";
+import { isObject, type Json } from "../server/kernel/core/model.ts";
+import {
+  changeByFields,
+  contentIn,
+  contentOfFields,
+  formPartsOf,
+  hasNoFields,
+  withEntered,
+  type Wrong,
+} from "./form.ts";
+import { failureIn, formSchemaOf, type Failure, type Target } from "./targets.ts";
+import { linkedContent } from "./tries.ts";
+
+/** The content with which a form begins; a later version replaces the form. */
+interface Beginning {
+  version: number;
+  given: Json | undefined;
+  /** True where all of it is one text. */
+  isJson: boolean;
+}
+
+interface FormState {
+  /** Undefined until it is known. */
+  schema: Json | undefined;
+  /** Why there is no schema. */
+  failure: Failure | undefined;
+  beginning: Beginning;
+  wrong: readonly Wrong[];
+  /** The content of the latest call. */
+  content: Json;
+}
+
+const EMPTY: FormState = {
+  schema: undefined,
+  failure: undefined,
+  beginning: { version: 0, given: undefined, isJson: false },
+  wrong: [],
+  content: {},
+};
+
+type FormChange = (state: FormState) => Partial<FormState>;
+
+const changed = (state: FormState, change: FormChange): FormState => ({
+  ...state,
+  ...change(state),
+});
+
+/** Begins anew with this content; as JSON where fields would change it. */
+const beginning =
+  (given: Json | undefined, schema: Json, isJson: boolean): FormChange =>
+  (state) => {
+    const change = given && !isJson ? changeByFields(formPartsOf(schema), given) : undefined;
+    const version = state.beginning.version + 1;
+    return {
+      wrong: change === undefined ? [] : [aboutChange(change)],
+      beginning: { version, given, isJson: isJson || change !== undefined },
+    };
+  };
+
+/** The form of an entry. `onReady` is called once it is there, or why there is none. */
+export function useTryForm(target: Target, address: string, onReady: () => void) {
+  const [state, change] = useReducer(changed, EMPTY);
+  const place = useRef<HTMLElement | null>(null);
+  const { schema, failure, content } = state;
+  const { isJson, given } = state.beginning;
+  const parts = schema === undefined ? [] : formPartsOf(schema);
+
+  useEffect(() => {
+    formSchemaOf(target, address).then(
+      (known) =>
+        change((latest) => ({
+          schema: known,
+          ...beginning(linkedContent(), known, hasNoFields(known))(latest),
+        })),
+      (error: unknown) => change(() => ({ failure: failureIn(error) })),
+    );
+  }, []);
+  useEffect(() => {
+    if (schema !== undefined || failure !== undefined) onReady();
+  }, [schema, failure]);
+
+  const setWrong = (wrong: readonly Wrong[]) => change(() => ({ wrong }));
+  const begin = (next: Json, asJson = false) => change(beginning(next, schema!, asJson));
+  /** The content as it is entered now, as far as it can be read, and what cannot. */
+  const entered = (): { content: Json; wrong: readonly Wrong[] } => {
+    const form = place.current?.querySelector("form");
+    if (!form || schema === undefined) return { content, wrong: [] };
+    const of = isJson ? JSON_SCHEMA : schema;
+    const read = contentIn(formPartsOf(of), new FormData(form));
+    if (!isJson) return read;
+    const { arguments: all = {} } = read.content;
+    return isObject(all)
+      ? { content: all, wrong: read.wrong }
+      : { content: {}, wrong: [aboutAll("must be an object")] };
+  };
+
+  return {
+    ...state,
+    /** The element around the form. */
+    place,
+    hasFields: parts.length > 0,
+    /** The schema of the fields that are shown, and what they begin with. */
+    fields: {
+      schema: isJson ? JSON_SCHEMA : schema,
+      given: isJson ? { arguments: given ?? {} } : given,
+    },
+    setWrong,
+    begin,
+    entered,
+    /** The content of a submitted form; undefined, with messages, where its JSON does not fit the schema. */
+    async submitted(sent: Json): Promise<Json | undefined> {
+      if (!isJson) return sent;
+      const { arguments: all = {} } = sent;
+      const checks = await import("./checks.ts").catch(() => undefined);
+      const found = (isObject(all) && checks?.wrongIn(schema!, all)) || [];
+      if (found.length === 0) return all as Json;
+      const inText = ({ path, message }: Wrong) =>
+        aboutAll([path.join("."), message].filter(Boolean).join(" "));
+      setWrong(found.map(inText));
+      return undefined;
+    },
+    /** Notes that a call with this content begins. */
+    called: (sent: Json) => change(() => ({ content: sent, wrong: [] })),
+    /** Fills in an example around what is entered. */
+    async fillIn(): Promise<void> {
+      const { content: known, wrong: unread } = entered();
+      if (unread.length > 0) return setWrong(unread);
+      const { exampleOf, wrongIn } = await import("./checks.ts");
+      const example = exampleOf(schema!, true);
+      if (example === undefined) return setWrong([NO_EXAMPLE]);
+      const filled = withEntered(example, known, { areEmptyKept: isJson });
+      // Fields may change an example, as long as it stays valid.
+      const shown = isJson ? filled : contentOfFields(parts, filled);
+      begin(wrongIn(schema!, shown).length === 0 ? shown : filled, isJson);
+    },
+    /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
+    changeWay(): void {
+      const { content: known, wrong: unread } = entered();
+      if (unread.length > 0) return setWrong(unread);
+      const lost = isJson ? changeByFields(parts, known) : undefined;
+      if (lost !== undefined) return setWrong([aboutChange(lost)]);
+      begin(known, !isJson);
+    },
+  };
+}
+
+/** All arguments as one value. */
+const JSON_SCHEMA: Json = {
+  properties: { arguments: { title: "Arguments as JSON", type: "object" } },
+  required: ["arguments"],
+};
+
+const aboutAll = (message: string): Wrong => ({ path: ["arguments"], message });
+
+const NO_EXAMPLE: Wrong = {
+  path: [],
+  message: "No example was found: the schema has none that fits.",
+};
+const aboutChange = (change: string): Wrong =>
+  aboutAll(`does not fit the fields: ${change}. Enter another value, or go on with JSON.`);
