@@ -8,11 +8,12 @@ import "./kernel/auth/limits.ts";
 import "./kernel/mcp/limits.ts";
 import "./kernel/wasm/limits.ts";
 
-import { otcSettings } from "./features/otc/settings.ts";
-import { signInSettings } from "./features/sign-in/settings.ts";
-import { tasksSettings } from "./features/tasks/settings.ts";
 import type { FeatureSettings } from "./kernel/settings/env.ts";
 
 export { deploymentOf, readSettings } from "./kernel/settings/env.ts";
 
-export const allSettings: readonly FeatureSettings[] = [otcSettings, signInSettings, tasksSettings];
+export const allSettings: readonly FeatureSettings[] = [
+  (await import("./features/otc/settings.ts")).otcSettings,
+  (await import("./features/sign-in/settings.ts")).signInSettings,
+  (await import("./features/tasks/settings.ts")).tasksSettings,
+];

@@ -2,6 +2,7 @@ import { glob, readdir, readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { BINDINGS } from "../../src/server/kernel/settings/own-names.ts";
+import { KNOWN } from "../../src/tools/bundle/features.ts";
 
 /** The list of bindings, and all that must agree with it. */
 
@@ -30,7 +31,8 @@ const classes = objects.map(([, of]) => of!);
 
 test("each binding has a line that says what it switches on", () => {
   expect(declared).toHaveLength(source.match(/^ +\w+\?:/gm)!.length);
-  expect(declared.map(({ name }) => name).toSorted()).toEqual(BINDINGS);
+  const named = [...BINDINGS, ...KNOWN.bindings];
+  expect(declared.map(({ name }) => name).toSorted()).toEqual(named.toSorted());
 });
 
 test("wrangler.toml has each, as a comment where a plan may lack it", () => {

@@ -21,6 +21,7 @@ const ENV: string = "../../src/server/kernel/settings/env.ts";
 const ALL_SETTINGS: string = "../../src/server/all-settings.ts";
 // Other test files may have loaded features.
 vi.resetModules();
+await import("../../src/tools/bundle/features.ts");
 const kernel = (await import(ENV)) as Reader;
 const withLimit = ({ readSettings }: Reader, name: string) =>
   readSettings({ LIMITS: JSON.stringify({ [name]: 1 }) });

@@ -52,6 +52,7 @@ export const ROOMS = [
   "mcp",
   "bindings.ts",
   "object-class.ts",
+  "about.ts",
   "kernel.ts",
   "objects.ts",
   "mcp-handler.ts",

@@ -3,6 +3,7 @@ import { DurableObject, env } from "cloudflare:workers";
 import type { Attempts as PlainAttempts } from "../../src/server/kernel/auth/attempts.ts";
 import { createWorker } from "../../src/server/worker.ts";
 import { configureLimits } from "../../src/server/kernel/core/limits.ts";
+import type { ObjectClass } from "../../src/server/kernel/object-class.ts";
 import { bundle as all } from "../bundle.gen.ts";
 import { PROFILES } from "./test-profiles.ts";
 
@@ -43,10 +44,24 @@ function counted<T extends new (...args: any[]) => DurableObject>(Class: T, name
   }
   return Counted;
 }
-const objects = Object.fromEntries(
-  Object.entries(plain).map(([name, Class]) => [name, counted(Class as never, name)]),
-) as unknown as typeof plain;
-
+const objects = new Proxy(plain, {
+  get: (classes, name: string) => counted(classes[name] as never, name),
+}) as unknown as Record<ClassName, ObjectClass>;
+type ClassName =
+  | "Attempts"
+  | "CallRecord"
+  | "Grant"
+  | "Hub"
+  | "Installs"
+  | "KeyRecords"
+  | "KeyRing"
+  | "Profile"
+  | "Quota"
+  | "ServletState"
+  | "Session"
+  | "States"
+  | "Task"
+  | "Usage";
 export const {
   Profile,
   CallRecord,

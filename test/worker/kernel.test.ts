@@ -109,9 +109,7 @@ test.each(features.map((one) => [one.name, one] as const))(
     const own = feature.start(kernelWith(left)).objects ?? {};
     // What stands for them does nothing.
     for (const name of Object.keys(own))
-      expect(Object.getOwnPropertyNames(without[name as "Task"].prototype)).toEqual([
-        "constructor",
-      ]);
+      expect(Object.getOwnPropertyNames(without[name]!.prototype)).toEqual(["constructor"]);
   },
 );
 

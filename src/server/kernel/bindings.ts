@@ -1,11 +1,12 @@
 import type { Attempts } from "./auth/attempts.ts";
 import type { KeyRecords } from "./auth/key-records.ts";
 import type { Quota } from "./auth/quota.ts";
-import type { RUNS, SettingName } from "./settings/own-names.ts";
+import type { Settings } from "./settings/env.ts";
+import type { RUNS } from "./settings/own-names.ts";
 import type { KeyRing } from "./storage/key-ring.ts";
 
 /** Variables and secrets, which `readSettings` reads. */
-type Variables = Partial<Record<SettingName | typeof RUNS, string>>;
+type Variables = Partial<Record<keyof Settings | typeof RUNS, string>>;
 
 /**
  * The bindings of wrangler.toml, and what each switches on: those of the kernel, to which each feature adds its own. All are

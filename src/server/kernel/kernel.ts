@@ -30,7 +30,7 @@ import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { Registry } from "./servlets/registry.ts";
 import { noState } from "./servlets/runners.ts";
 import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
-import { demandFeatures } from "./settings/required-features.ts";
+import { demandFeatures, knowFeatures, type KnownFeatures } from "./settings/known-features.ts";
 import {
   apiKeysOf,
   deploymentOf,
@@ -132,6 +132,8 @@ export interface Started {
  */
 export interface Bundle extends BundledServlets {
   readonly features: readonly Feature[];
+  /** What is known of all features, also of those that are left out. */
+  readonly known?: KnownFeatures;
 }
 
 // eslint-disable-next-line no-unsafe-declaration-merging -- Features' parts become members.
@@ -170,9 +172,10 @@ export class Kernel {
   readonly #digests = new Map<string, ListDigests>();
 
   constructor(bundle: Bundle, env: Env) {
-    const { version, profiles = {}, features } = bundle as Partial<Bundle> & Bundle;
+    const { version, profiles = {}, features, known } = bundle as Partial<Bundle> & Bundle;
     if (features === undefined)
       throw new Error("The bundle was made by an earlier version. Make it again: npm run bundle");
+    if (known !== undefined) knowFeatures(known);
     const all = inOrder(features);
     this.featureSettings = all.flatMap((one) => one.settings ?? []);
     const settings = readSettings(

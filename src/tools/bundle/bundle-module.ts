@@ -1,7 +1,7 @@
 import { dirname, relative } from "node:path";
 import { keepsState } from "../../server/kernel/servlets/manifest.ts";
 import type { Member } from "./bundle.ts";
-import { featureExport, FEATURES } from "./features.ts";
+import { KNOWN, featureExport, FEATURES } from "./features.ts";
 import { isInstalled } from "./own.ts";
 import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
 import type { Profiles } from "../../server/kernel/servlets/profiles.ts";
@@ -77,7 +77,7 @@ import type { Bundle } from ${JSON.stringify(types)};
 ${featureImports.join("\n")}
 ${imports.join("\n")}
 ${runner === undefined ? "" : `import script from ${from(runner.script)};\nimport stateScript from ${from(runner.stateScript)};`}
-${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${version === undefined ? "" : `version: ${JSON.stringify(version)}, `}${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}], features: [${features.map(featureExport).join(", ")}] };
+${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Object.keys(profiles).length === 0 ? "" : `const profiles = ${JSON.stringify(profiles)};\n`}export const bundle: Bundle = { ${version === undefined ? "" : `version: ${JSON.stringify(version)}, `}${Object.keys(profiles).length === 0 ? "" : "profiles, "}${skills === undefined ? "" : `skills: { ...${JSON.stringify(skills.skills)}, archive: skills }, `}${runner === undefined ? "" : `runner: { script, stateScript, compatibilityDate: "${COMPATIBILITY_DATE}" }, `}servlets: [${entries.join(", ")}], known: ${JSON.stringify(KNOWN)}, features: [${features.map(featureExport).join(", ")}] };
 `;
 }
 

@@ -8,6 +8,8 @@ import {
 } from "../../server/kernel/servlets/manifest.ts";
 import { nearest } from "../../server/kernel/core/nearest.ts";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
+// The schema of manifests refuses the names of features, too.
+import "./features.ts";
 import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import type { Language } from "./language.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { makeBundle } from "../bundle/bundle.ts";
-import { FEATURES, featureExport, featuresFor } from "../bundle/features.ts";
+import { KNOWN, FEATURES, featureExport, featuresFor } from "../bundle/features.ts";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { readProfiles } from "../bundle/profiles.ts";
 import { skillsIn } from "../bundle/skills.ts";
@@ -53,7 +53,7 @@ async function scriptBytes(features: readonly string[]): Promise<number> {
   const all = features.map(featureExport).join(", ");
   const contents = `import { createWorker } from "./worker${OWN_EXTENSION}";
 ${imports.join("\n")}
-export default createWorker({ servlets: [], features: [${all}] });`;
+export default createWorker({ servlets: [], known: ${JSON.stringify(KNOWN)}, features: [${all}] });`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: folder },
     ...FOR_WORKERD,

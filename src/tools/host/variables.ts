@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { settingNames } from "../bundle/features.ts";
 import { Refusal } from "../bundle/refusal.ts";
 import { variablesIn } from "../bundle/variable-files.ts";
-import { SETTINGS } from "../../server/kernel/settings/own-names.ts";
 import { otelSettingNames } from "../../server/kernel/observe/otel-settings.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -30,7 +30,8 @@ export async function readVariables(
     if (typeof value === "string") return [name, value];
     throw new Refusal(`vars.${name} in wrangler.toml is not a string. Write it in quotes.`);
   });
-  const known = [...SETTINGS, ...otelSettingNames(), ...Object.keys(vars), ...secrets, ...names];
+  const own = [...settingNames(), ...otelSettingNames()];
+  const known = [...own, ...Object.keys(vars), ...secrets, ...names];
   const variables: Record<string, string> = Object.assign(Object.fromEntries(texts), ...written);
   for (const name of known) {
     const value = environment[name];

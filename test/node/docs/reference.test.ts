@@ -2,10 +2,10 @@ import { glob, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { publicLimits } from "../../../src/server/kernel/core/limits.ts";
-import { SETTINGS } from "../../../src/server/kernel/settings/own-names.ts";
 import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 import { context } from "../../../src/kit/context.ts";
 import { loadServlet } from "../../../src/tools/testing/index.ts";
+import { settingNames } from "../../../src/tools/bundle/features.ts";
 import { linksIn } from "../../../package/links.ts";
 import { allPages, brokenLinks, type Page } from "./pages.ts";
 import { PAGES, renewed } from "./reference.ts";
@@ -18,13 +18,13 @@ test.each(PAGES)("the tables of %s are up to date (npm run docs)", async (path) 
   expect(textOf(path)).toBe(await renewed(path));
 });
 
-test("the tables have every limit, every key, and the settings that own-names.ts lists", () => {
+test("the tables have every limit, every key, and the settings whose names are reserved", () => {
   const missing = (text: string, names: string[]) =>
     names.filter((name) => !text.includes(`\`${name}\``));
   expect(missing(textOf("docs/configuration.md"), Object.keys(publicLimits))).toEqual([]);
   const [, settings = ""] = textOf("docs/configuration.md").split(/<!-- \/?settings\b.*-->\n/);
   const rows = [...settings.matchAll(/^\| (`[^|]*)/gm)].flatMap(([, cell]) => cell!.match(/\w+/g)!);
-  expect(rows.toSorted()).toEqual(SETTINGS.toSorted());
+  expect(rows.toSorted()).toEqual(settingNames().toSorted());
   expect(missing(textOf("docs/manifest.md"), Object.keys(manifestSchema().shape))).toEqual([]);
 });
 

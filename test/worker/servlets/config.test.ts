@@ -3,7 +3,7 @@ import { demandServable } from "../../../src/server/features/installs/servable.t
 import { Installer, type InstallerParts } from "../../../src/server/features/installs/installer.ts";
 import { permissionsOf } from "../../../src/server/features/installs/permissions.ts";
 import { deploymentOf, ownNamesOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
-import { SETTINGS } from "../../../src/server/kernel/settings/own-names.ts";
+import { settingNames } from "../../../src/server/kernel/settings/own-names.ts";
 import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
 import { configOf, secretOf } from "../../../src/server/kernel/servlets/config.ts";
 import { bundled } from "../installs/installed.ts";
@@ -54,7 +54,7 @@ describe("the server's own variables, secrets and bindings", () => {
     ).toBeUndefined();
   });
 
-  test.each([...SETTINGS, "TASKS", "OAUTH_KV", "LOADER", "OTEL_EXPORTER_OTLP_HEADERS"])(
+  test.each([...settingNames(), "TASKS", "OAUTH_KV", "LOADER", "OTEL_EXPORTER_OTLP_HEADERS"])(
     "%s is refused in what is installed",
     (name) => {
       const [first = "", ...rest] = name.split("_");

@@ -1,6 +1,6 @@
 /** Names of the Worker's variables and secrets in manifests. */
 import { nearest } from "../core/nearest.ts";
-import { isServersOwn, SETTINGS } from "../settings/own-names.ts";
+import { isServersOwn, settingNames } from "../settings/own-names.ts";
 
 /** A reference, `${NAME}` or `${NAME:-default}`; also `$${`, which is a literal `${`. */
 export const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
@@ -75,7 +75,7 @@ export function unusedIn(
   return names
     .filter((name) => !used.includes(name))
     .flatMap((name) => {
-      const meant = nearest(name, [...used, ...SETTINGS]);
+      const meant = nearest(name, [...used, ...settingNames()]);
       if (meant === undefined && isMisspelt) return [];
       const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
       return `no servlet and nothing of the server uses ${name}${hint}`;

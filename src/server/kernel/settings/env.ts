@@ -5,8 +5,8 @@ import { publicLimits, type Limits } from "../core/limits.ts";
 import { nearest } from "../core/nearest.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
 import { issuerSchema, providerSchema } from "./oauth-settings.ts";
-import { isServersOwn, OWN_NAMES, RUNS, type SettingName } from "./own-names.ts";
-import { whyNoLimit } from "./required-features.ts";
+import { whyNoLimit } from "./known-features.ts";
+import { isServersOwn, ownNames, RUNS, type SettingName } from "./own-names.ts";
 import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
@@ -270,9 +270,8 @@ const shape = {
         ),
     ),
   ),
-} satisfies Shape;
+} satisfies Partial<Record<SettingName, z.ZodMiniType>>;
 
-type Shape = Partial<Record<SettingName, z.ZodMiniType>>;
 type KernelSettings = z.infer<z.ZodMiniObject<typeof shape>>;
 
 /** The settings of the kernel, to which each feature adds its own. */
@@ -281,7 +280,7 @@ export interface Settings extends KernelSettings {}
 /** The settings that a feature has alone. */
 export interface FeatureSettings {
   /** Their comments are rows of the table of docs/configuration.md, too. */
-  readonly shape: Shape;
+  readonly shape: Readonly<Record<string, z.ZodMiniType>>;
   /** Which of them let the Host header decide an audience, for a message; undefined if none do. */
   openAudience?(settings: Settings): string | undefined;
 }
@@ -369,7 +368,8 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
   ];
   const bound = Object.entries(env).filter(([, value]) => !isVariable(value));
   return new Set([
-    ...OWN_NAMES,
+    ...ownNames().flat(),
+    ...Object.keys(settings),
     ...Object.keys(env).filter(isServersOwn),
     ...bound.map(([name]) => name),
     ...clients.flatMap((client) => client?.client_secret ?? []),

@@ -3,8 +3,9 @@
  * of the same environment: there the bundle step, an install and each call refuse these names, so that no servlet reads what is
  * the server's, such as its keys.
  */
+import { known } from "./known-features.ts";
 
-/** The settings, which `settingsSchema` in env.ts describes. */
+/** The settings of the kernel, which `settingsSchema` in env.ts describes. */
 export const SETTINGS = [
   "SERVER_NAME",
   "SERVER_TITLE",
@@ -31,21 +32,22 @@ export const SETTINGS = [
   "RUN_LOG_SAMPLE",
   "AUTH",
   "LIMITS",
-  "ENTERPRISE_ISSUERS",
-  "LINKS",
   "ACCOUNTS",
-  "OTC_JWT_SECRET",
-  "OTC_JWT_AUDIENCE",
 ] as const;
 
 export type SettingName = (typeof SETTINGS)[number];
 
-/** The bindings, which `Env` in bindings.ts and in each feature describes; in alphabetical order. */
+/** The bindings of the kernel, which `Env` in bindings.ts describes. */
 export const BINDINGS: readonly string[] = [
-  ...["ASSETS", "ATTEMPTS", "BUILDS", "CALL_RECORDS", "GRANTS", "HUBS", "INSTALLS", "KEY_RECORDS"],
-  ...["KEY_RING", "LOADER", "OAUTH_KV", "PROFILES", "QUOTAS", "RATE_LIMIT", "SERVLET_STATES"],
-  ...["SESSIONS", "STATES", "TASKS", "USAGE"],
+  "ATTEMPTS",
+  "KEY_RECORDS",
+  "KEY_RING",
+  "QUOTAS",
+  "RATE_LIMIT",
 ];
+
+/** The names of all settings, also those of features. */
+export const settingNames = (): string[] => [...SETTINGS, ...known.settings];
 
 /**
  * The variable by which a command tells the server how it runs: `self-hosted` (`start`), `on-loopback` (`dev` that only this
@@ -57,12 +59,17 @@ export const RUNS = "EDGE_SERVLETS_RUNS";
 /** The binding that `npm start` adds to export metrics: a collector in a private network, which the Worker cannot reach by itself. */
 export const COLLECTOR = "OTEL_COLLECTOR";
 
-/** The reserved names without those that have a reserved prefix: see `isServersOwn`. */
-export const OWN_NAMES: ReadonlySet<string> = new Set([...SETTINGS, ...BINDINGS]);
+/** The lists of reserved names, without those that have a reserved prefix: see `isServersOwn`. */
+export const ownNames = (): readonly (readonly string[])[] => [
+  SETTINGS,
+  BINDINGS,
+  known.settings,
+  known.bindings,
+];
 
 /**
  * True for a reserved name. Two prefixes are reserved, too: `OTEL_…` configures the export of traces and metrics, with keys of
  * the operator in it; `EDGE_SERVLETS_…` is for what commands tell the server and for operators' keys.
  */
 export const isServersOwn = (name: string): boolean =>
-  OWN_NAMES.has(name) || /^(OTEL|EDGE_SERVLETS)_/.test(name);
+  /^(OTEL|EDGE_SERVLETS)_/.test(name) || ownNames().some((names) => names.includes(name));

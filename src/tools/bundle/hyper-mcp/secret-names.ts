@@ -1,6 +1,6 @@
-import { isServersOwn } from "../../../server/kernel/settings/own-names.ts";
 import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
 import { namesIn, variableOf } from "../../../server/kernel/servlets/variables.ts";
+import { isServersOwn } from "../features.ts";
 
 /** Chooses names for the Worker's secrets, so that each name stands for one secret. */
 export class SecretNames {

@@ -1,0 +1,10 @@
+import type { AboutFeature } from "../../kernel/about.ts";
+
+export default {
+  needs: ["tasks"],
+  bindings: ["SESSIONS", "HUBS"],
+  optional: {
+    add: "Bind SESSIONS and HUBS in wrangler.toml",
+    limits: ["listenStreams", "sessionIdleMs"],
+  },
+} satisfies AboutFeature;

@@ -1,0 +1,14 @@
+import type { AboutFeature } from "../../kernel/about.ts";
+
+export default {
+  bindings: ["SERVLET_STATES"],
+  optional: {
+    add: "Bind SERVLET_STATES in wrangler.toml",
+    limits: ["queuedCalls", "callerStateBytes", "sessionStateMs", "anonymousStateMs"],
+  },
+  servletsNeed: {
+    bindings: ["KEY_RING", "SERVLET_STATES", "QUOTAS"],
+    of: ({ state = "call" }) => state !== "call",
+    because: "keeps state",
+  },
+} satisfies AboutFeature;

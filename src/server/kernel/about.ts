@@ -1,0 +1,47 @@
+/** The static facts of a feature, which the bundle step reads in Node: `src/server/features/NAME/about.ts` exports them. */
+import type { Lists } from "./core/model.ts";
+import type { Manifest } from "./servlets/manifest.ts";
+import type { Profiles } from "./servlets/profiles.ts";
+import type { Optional } from "./settings/known-features.ts";
+
+/** A project: its servlets, skills and profiles, and the names of the bindings and variables in its wrangler.toml. */
+export interface Project {
+  servlets: readonly {
+    name: string;
+    manifest: Manifest;
+    /** Absent if they are dynamic. */
+    lists?: Lists | undefined;
+    hasSkills?: boolean;
+  }[];
+  hasSkills?: boolean;
+  profiles: Profiles;
+  bindings: ReadonlySet<string>;
+  variables: ReadonlySet<string>;
+}
+
+export interface AboutFeature {
+  /** The names of its bindings. */
+  readonly bindings?: readonly string[];
+  /** The names of the settings that its `settings.ts` describes. */
+  readonly settings?: readonly string[];
+  /** What a server without it says of it. */
+  readonly optional?: Optional;
+  /** The features that its record needs. */
+  readonly needs?: readonly string[];
+  /**
+   * The bindings of which any brings it in: its own by default. Of a class that is bound, objects may be stored that have
+   * alarms.
+   */
+  readonly broughtInBy?: readonly string[];
+  /** What else of a project brings it in, in words; undefined if nothing does. */
+  reasonIn?(project: Project): string | undefined;
+  /** True if servlets that are installed may need it. */
+  readonly isForInstalled?: boolean;
+  /** The Durable Objects that some servlets cannot do without, by the names of their bindings. */
+  readonly servletsNeed?: {
+    readonly bindings: readonly string[];
+    of(manifest: Manifest): boolean;
+    /** Why, after the name of the servlet. */
+    readonly because: string;
+  };
+}
