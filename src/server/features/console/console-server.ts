@@ -8,6 +8,7 @@ import type { BundledServlets } from "../../kernel/servlets/bundle.ts";
 import type { Deployment } from "../../kernel/servlets/deployment.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
 import type { Settings } from "../../kernel/settings/env.ts";
+import type { ConsolePage } from "./pages.ts";
 import type { Paged } from "../people/view.ts";
 import type { People } from "../people/people.ts";
 import type { PersonObjects } from "../people/person-objects.ts";
@@ -30,5 +31,6 @@ export interface ConsoleServer {
   readonly deployment: Deployment;
   readonly persons?: PersonObjects;
   readonly installer?: Installer;
+  readonly started: readonly { readonly pages?: readonly ConsolePage[] }[];
   registry(): Promise<Registry>;
 }

@@ -8,13 +8,22 @@ import { PAGES, SIGN_IN_PATH, SIGN_OUT_PATH } from "../people/paths.ts";
 
 type PageName = keyof typeof PAGES;
 
+/** A page in the navigation. */
+export interface PageLink {
+  name: string;
+  path: string;
+}
+
+const linkTo = (page: PageName | PageLink): PageLink =>
+  typeof page === "string" ? { name: page, path: PAGES[page] } : page;
+
 /** The server as its console shows it to one visitor. */
 export interface ConsoleSite extends Site {
   version: string;
   /** The name of the person who has signed in; undefined if nobody has, or nobody needs to. */
   visitor: string | undefined;
   /** The pages that the visitor may open. */
-  pages: readonly PageName[];
+  pages: readonly (PageName | PageLink)[];
   /** True if people can sign in to these pages. */
   hasSignIn: boolean;
   /** The path of the pages' script; absent where the deployment has no assets. */
@@ -46,7 +55,7 @@ interface PageOptions {
   headers?: Record<string, string>;
   /** The title of a page that its name does not tell from others. */
   title?: string;
-  /** Where signing in leads back to; the page of its name by default. */
+  /** Where signing in leads back to; the page itself by default. */
   at?: string;
   /** Added to the style of all console pages. */
   extraStyle?: string;
@@ -55,25 +64,28 @@ interface PageOptions {
 /** Makes the response of a console page. */
 export function consolePage(
   site: ConsoleSite,
-  name: PageName,
+  page: PageName | PageLink,
   body: Markup,
-  { status = 200, headers = {}, extraStyle = "", title, at = PAGES[name] }: PageOptions = {},
+  { status = 200, headers = {}, extraStyle = "", title, at }: PageOptions = {},
 ): Promise<Response> {
+  const { name, path } = linkTo(page);
   return documentOf(site, body, {
     status,
     headers: new Headers(headers),
     ...((title ?? name) !== "Home" && { name: title ?? name }),
-    nav: nav(site, name, at),
+    nav: nav(site, name, at ?? path),
     isSlim: false,
     extraStyle,
     ...(site.script !== undefined && { script: site.script }),
   });
 }
 
-function nav(site: ConsoleSite, current: PageName, at: string): Markup {
+function nav(site: ConsoleSite, current: string, at: string): Markup {
   const { visitor, hasSignIn, mcp, profile, pages } = site;
-  const link = (name: PageName): Markup =>
-    html`<a href="${PAGES[name]}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
+  const link = (page: PageName | PageLink): Markup => {
+    const { name, path } = linkTo(page);
+    return html`<a href="${path}" ${name === current ? html`aria-current="page"` : ""}>${name}</a>`;
+  };
   const signIn = `${SIGN_IN_PATH}?back=${encodeURIComponent(at)}`;
   return html`<nav
       aria-label="Pages"

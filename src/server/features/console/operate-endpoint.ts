@@ -1,19 +1,18 @@
 /** The pages for operators. */
 import type { HonoBase } from "hono/hono-base";
 import { html } from "hono/html";
-import { demandOwnOrigin } from "../../kernel/auth/origin.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import { limits, publicLimits, type Limits } from "../../kernel/core/limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { storageRoom } from "../../kernel/core/storage-room.ts";
-import type { Markup } from "../../kernel/http/document.ts";
 import { listedResources } from "../../kernel/servlets/catalog.ts";
 import type { ConsoleServer } from "./console-server.ts";
 import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { act, doneText } from "./operate-actions.ts";
 import { operatePage, operateStyle, type Overview, type WrongKey } from "./operate.ts";
 import { allKeys, counted, type Operated } from "./operator-keys.ts";
-import { PAGES, SIGN_IN_PATH } from "../people/paths.ts";
+import { addPage, forOperators, type ConsolePage } from "./pages.ts";
+import { PAGES } from "../people/paths.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
 import { pageFor, pageStatus, seeOther } from "../people/view.ts";
 
@@ -96,21 +95,7 @@ export function addOperatorPages(
 ): void {
   const { paged } = server;
 
-  app.get(PAGES.Usage, ({ req: { raw } }) =>
-    visited(raw, async (visitor, quota) => {
-      demandOwnOrigin(raw);
-      const site = siteFor(visitor);
-      if (!visitor.isOperator) return refused(site, visitor);
-      await quota.admit?.();
-      const usage = server.usage?.();
-      if (usage === undefined) return consolePage(site, "Usage", unbound);
-      const question = questionIn(raw.url);
-      const all = await counted(usage.report(question.over, question.by));
-      if (all === undefined) return consolePage(site, "Usage", unanswered, { status: 503 });
-      const body = usagePage(question, all, Date.now());
-      return consolePage(site, "Usage", body, { extraStyle: chartStyle });
-    }),
-  );
+  addPage(app, usageOf(server), { visited, siteFor });
 
   if (paged === undefined) return;
   app.on(["GET", "POST"], PAGES.Operate, ({ req: { raw } }) =>
@@ -149,6 +134,21 @@ export function addOperatorPages(
   );
 }
 
+/** The page with the counters. */
+const usageOf = (server: ConsoleServer): ConsolePage => ({
+  name: "Usage",
+  path: PAGES.Usage,
+  isForOperators: true,
+  async show({ url }) {
+    const usage = server.usage?.();
+    if (usage === undefined) return { body: unbound };
+    const question = questionIn(url);
+    const all = await counted(usage.report(question.over, question.by));
+    if (all === undefined) return { body: unanswered, status: 503 };
+    return { body: usagePage(question, all, Date.now()), extraStyle: chartStyle };
+  },
+});
+
 const unbound = html`<h1>Usage</h1>
   <p>
     Nothing is counted: bind the Durable Object <code>USAGE</code> (class <code>Usage</code>) in
@@ -159,20 +159,4 @@ const unanswered = html`<h1>Usage</h1>
   <p>
     The counters do not answer. Servlets run all the same. Reload the page in a minute; the log says
     why (<code>npx wrangler tail</code>).
-  </p>`;
-
-/** Leads visitors who have not signed in to the sign-in, and refuses others. */
-function refused(site: ConsoleSite, { person }: Visitor) {
-  if (person !== undefined || !site.hasSignIn)
-    return consolePage(site, "Usage", forOperators, { status: 403 });
-  const location = `${SIGN_IN_PATH}?back=${encodeURIComponent(PAGES.Usage)}`;
-  return new Response(null, { status: 303, headers: { location } });
-}
-
-const forOperators: Markup = html`<h1>This page is for operators</h1>
-  <p>
-    Sign in as the owner, or with a key that has the scope <code>operator</code>:
-    <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no
-    authentication, open it on its own machine, where <code>npm run dev</code> listens on loopback
-    only.
   </p>`;

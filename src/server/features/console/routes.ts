@@ -22,6 +22,7 @@ import { EVENTS_PATH, LIVE_PATH, liveStyle } from "./live.ts";
 import { callStyle } from "./timeline.ts";
 import { callsEndpoint } from "./calls-endpoint.ts";
 import { addOperatorPages } from "./operate-endpoint.ts";
+import { addPage, mayOpen } from "./pages.ts";
 import { VIEW_PATH, viewEndpoint } from "../people/framed-view.ts";
 import { startPage, type ShownProfile } from "./page.ts";
 import type { Settings } from "../../kernel/settings/env.ts";
@@ -47,17 +48,24 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
     return { caller: person && people?.callerOf(person), person, isOperator };
   }
 
-  const siteFor = ({ caller, isOperator }: Visitor, profile?: string): ConsoleSite => ({
-    ...parts.site,
-    version: settings.SERVER_VERSION,
-    visitor: isOpen ? undefined : caller?.name,
-    pages: [
+  const added = parts.started.flatMap(({ pages = [] }) => pages);
+  const pagesFor = (visitor: Visitor): ConsoleSite["pages"] => {
+    const { caller, isOperator } = visitor;
+    return [
       "Home",
       ...(parts.paged && caller ? (["Live"] as const) : []),
       ...(parts.usage && (isOperator || (!isOpen && caller)) ? (["Calls"] as const) : []),
       ...(isOperator ? (["Usage"] as const) : []),
       ...(isOperator && parts.paged ? (["Operate"] as const) : []),
-    ],
+      ...added.filter((page) => mayOpen(page, visitor)),
+    ];
+  };
+
+  const siteFor = (visitor: Visitor, profile?: string): ConsoleSite => ({
+    ...parts.site,
+    version: settings.SERVER_VERSION,
+    visitor: isOpen ? undefined : visitor.caller?.name,
+    pages: pagesFor(visitor),
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
     profile,
@@ -173,6 +181,7 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
   );
 
   addOperatorPages(app, parts, { visited, visitorOf, siteFor });
+  for (const page of added) addPage(app, page, { visited, siteFor });
 
   app.get(VIEW_PATH, ({ req: { raw } }) =>
     visited(raw, ({ caller }, quota) =>
