@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
-import { withoutFeature } from "./test/node/without.ts";
+import { FEATURES } from "./src/tools/bundle/features.ts";
+import { withoutFeatures } from "./test/node/without.ts";
 import { settings } from "./test/worker/settings.ts";
 import { storageFolder } from "./test/worker/storage.ts";
 
@@ -39,8 +40,8 @@ writeFileSync(
   own.replace('".bundle/assets"', JSON.stringify(resolve(".bundle/assets"))),
 );
 
-/** The feature that the tested Worker is made without, and what needs it: `npm run without -- NAME`. */
-const { WITHOUT } = process.env;
+/** The features that the tested Worker is made without: `npm run without -- NAME`. */
+const without = process.env["WITHOUT"]?.split(",") ?? [];
 
 export default defineConfig({
   // Packages without their sources are no news.
@@ -55,11 +56,13 @@ export default defineConfig({
       name !== "EnvironmentTeardownError" || !message.includes('"resolve" was pending'),
     // Most of them wait more than they compute.
     maxWorkers: 3,
+    // `@module-tag NAME` in a file of `test/features/` names a feature that its tests need beside that of their folder.
+    tags: FEATURES.map((name) => ({ name })),
     projects: [
       {
         // The Worker that is tested has the test guests too; its bindings are those of wrangler.toml.
         plugins: [
-          ...(WITHOUT === undefined ? [] : [withoutFeature(WITHOUT)]),
+          withoutFeatures(without),
           cloudflareTest({
             main: "./test/worker/index.ts",
             // Else workerd tells of each exception that is caught.
@@ -76,7 +79,7 @@ export default defineConfig({
         ],
         test: {
           name: "workerd",
-          include: ["test/worker/**/*.test.ts"],
+          include: ["test/worker/**/*.test.ts", "test/features/*/*.test.ts"],
           globalSetup: "./test/worker/quiet.ts",
           // Files share their modules: to load them for each takes longer than most tests. Whatever a file changes in
           // them it puts back, and hooks stand in test files, or in functions that they call (`prepare…`).
@@ -90,7 +93,11 @@ export default defineConfig({
         test: {
           name: "node",
           globalSetup: ["./test/node/built-worker.ts", "./test/node/given-plugins.ts"],
-          include: ["test/node/**/*.test.ts", "plugins/**/servlet.test.ts"],
+          include: [
+            "test/node/**/*.test.ts",
+            "test/features/*/node/*.test.ts",
+            "plugins/**/servlet.test.ts",
+          ],
           env: { TMPDIR },
           // Node's own WASI, an oracle, says that it is experimental.
           execArgv: ["--disable-warning=ExperimentalWarning"],

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { VERSION } from "../../src/server/kernel/core/version.ts";
+import { FEATURES } from "../../src/tools/bundle/features.ts";
 import {
   importsFromAbove,
   importsOf,
@@ -11,6 +12,7 @@ import {
   sharedNames,
   sourceFiles,
 } from "./structure.ts";
+import { neededBy } from "./without.ts";
 
 const LANGUAGES = ROOMS.filter((room) => /^languages\/\w+$/.test(room));
 
@@ -103,6 +105,32 @@ test("each limit is of one room, and its readers import that room's limits", () 
       .map((name) => `${file.path} reads ${name} of ${owners.get(name)}`);
   });
   expect(foreign).toEqual([]);
+});
+
+test("a feature's tests are imported by no others, and their tags are features before it that it does not need", async () => {
+  const folderOf = (path: string) => /^test\/features\/([^/]+)\//.exec(path)?.[1];
+  const tests = await sourceFiles(["test/**/*.ts"]);
+  const foreign = tests.flatMap((file) =>
+    importsOf(file)
+      .filter((from) => ![undefined, folderOf(file.path)].includes(folderOf(from)))
+      .map((from) => `${file.path} imports ${from}`),
+  );
+  expect(foreign).toEqual([]);
+  const wrong = tests.flatMap(({ path, text }) => {
+    const own = folderOf(path);
+    const before =
+      own === undefined ? [] : FEATURES.slice(0, FEATURES.indexOf(own as (typeof FEATURES)[0]));
+    const allowed = before.filter((name) => !neededBy(own!).includes(name));
+    const tags = [
+      ...text.matchAll(/^\/\/ @module-tag (\S+)$|\{ tags: \[([^\]]*)\] \},\s+(?:async )?\(/gm),
+    ].flatMap(
+      ([, name, listed = ""]) => name ?? [...listed.matchAll(/"([^"]+)"/g)].map(([, one]) => one!),
+    );
+    return tags
+      .filter((tag) => !(allowed as string[]).includes(tag))
+      .map((tag) => `${path} has the tag ${tag}`);
+  });
+  expect(wrong).toEqual([]);
 });
 
 test("no file has what belongs to other rooms", () => {

@@ -1,33 +1,15 @@
 import { features } from "../all-features.ts";
-import { env as bound } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/server/kernel/app.ts";
 import { Kernel } from "../../src/server/kernel/kernel.ts";
 import { bundle } from "../bundle.gen.ts";
-import { answerOf, app, callTool, post, settings, URL_OF_MCP } from "./server.ts";
+import { answerOf, app, callTool, post, URL_OF_MCP } from "./server.ts";
 import { VERSION } from "../../src/server/kernel/core/version.ts";
 
 const get = (path: string, headers = {}, server = app) =>
   Promise.resolve(server.fetch(new Request(new URL(path, URL_OF_MCP), { headers })));
 
 describe("pages and health", () => {
-  test("the page shows what servlets say of themselves, and browsers obey none of it", async () => {
-    const hello = bundle.servlets.find(({ name }) => name === "hello")!;
-    const tools = hello.lists!.tools.map((tool) => ({
-      ...tool,
-      description: "One\u202e\u2066\n\u0085two",
-    }));
-    const servlet = { ...hello, lists: { ...hello.lists!, tools } };
-    const server = createApp(new Kernel({ ...bundle, servlets: [servlet] }, settings));
-    for (const path of ["/", "/?tool=greet"]) {
-      const text = await (await server.fetch(new Request(`http://localhost:8787${path}`))).text();
-      expect(text).toContain(
-        path === "/" ? "One\\u{202e}\\u{2066}" : "One\\u{202e}\\u{2066}\n\\u{85}two",
-      );
-      expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
-    }
-  });
-
   test("GET /health says what is served", async () => {
     const response = await get("/health");
     expect(response.status).toBe(200);
@@ -49,27 +31,6 @@ describe("pages and health", () => {
       vi.restoreAllMocks();
     },
   );
-
-  test.each(["/", "/mcp"])(
-    "GET %s from a browser is a page with the URL and the tools",
-    async (path) => {
-      const response = await get(path, { accept: "text/html,*/*" });
-      expect(response.headers.get("content-type")).toContain("text/html");
-      const text = await response.text();
-      expect(text).toContain("http://localhost:8787/mcp");
-      expect(text).toContain("greet");
-    },
-  );
-
-  test("texts of servlets are text on it, not markup", async () => {
-    const [first] = bundle.servlets;
-    const evil = { ...first!, manifest: { description: "<script>alert(1)</script>" } };
-    const text = await (
-      await get("/", {}, createApp(new Kernel({ features, servlets: [evil] }, {})))
-    ).text();
-    expect(text).not.toContain("<script>");
-    expect(text).toContain("&lt;script&gt;");
-  });
 
   test("anything else: 404", async () => {
     expect((await get("/nope")).status).toBe(404);
@@ -93,9 +54,6 @@ describe("pages and health", () => {
       status: 200,
       tools: true,
     });
-    expect((await get("/mcp/", { accept: "text/html" })).headers.get("content-type")).toContain(
-      "html",
-    );
   });
 
   test.each(["/", "/sse", "/mcp/sse", "/MCP"])(
@@ -192,13 +150,6 @@ describe("origins and hosts", () => {
     const asGiven = createApp(new Kernel(bundle, { ALLOWED_ORIGINS: origin }));
     for (const other of [`x${origin}`, `${origin}x`, `${origin}/`, `${origin} ${origin}`])
       expect((await from(other, URL_OF_MCP, asGiven)).status).toBe(403);
-  });
-
-  test("a named app does not operate the server, nor send forms of its pages", async () => {
-    const named = createApp(new Kernel(bundle, { ...bound, ALLOWED_ORIGINS: APPS.join(" ") }));
-    for (const origin of APPS)
-      for (const path of ["/operator/servlets", "/console/mcp"])
-        expect((await from(origin, new URL(path, URL_OF_MCP).href, named)).status).toBe(403);
   });
 
   test("an entry that no browser sends is named in the log, with what to write", () => {

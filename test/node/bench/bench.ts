@@ -85,7 +85,7 @@ const ALONE: Record<string, () => Promise<void>> = {
   firstAnswer: benchFirstAnswer,
   async live() {
     // In a browser, which the slow tests have.
-    const test = ["run", "--silent=false", "test/node/http/live-browser.slow.test.ts"];
+    const test = ["run", "--silent=false", "test/features/console/node/live-browser.slow.test.ts"];
     execFileSync("vitest", test, { stdio: "inherit" });
   },
   hosted: benchHosted,

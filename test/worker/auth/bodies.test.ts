@@ -2,86 +2,29 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createApp } from "../../../src/server/kernel/app.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
-import { SIGN_IN_PATH } from "../../../src/server/features/people/paths.ts";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
-import { bundle as whole } from "../../bundle.gen.ts";
-import { bundle, serverOf, type Server } from "./key-holders.ts";
-import { modern } from "../server.ts";
-import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
-import { PASSPHRASE } from "./owner.ts";
+import { bundle, serverOf } from "./key-holders.ts";
+import {
+  bodyOf,
+  call,
+  fetchOf,
+  greeting,
+  hanging,
+  JSON_TYPE,
+  other,
+  REFUSED,
+  sentBeyondRoom,
+  sentUnread,
+  waiting,
+  type Sent,
+} from "./sent-bodies.ts";
 
 /** How many bytes of bodies the server holds at once, and for how long. */
 
 const usual = { ...limits };
 afterEach(() => configureLimits(usual));
 
-const ORIGIN = "http://localhost:8787";
-
-/** A body that says how much of it was read. `rest` is what it does after its text. */
-function bodyOf(text: string, rest: "ends" | "hangs" | "goes on" = "ends") {
-  const read = { bytes: 0, isCancelled: false };
-  const { promise: end, resolve: close } = Promise.withResolvers<void>();
-  const source: UnderlyingSource<Uint8Array> = {
-    pull(controller) {
-      if (read.bytes === 0 || rest === "goes on") {
-        const chunk = new TextEncoder().encode(text);
-        read.bytes += chunk.length;
-        return controller.enqueue(chunk);
-      }
-      if (rest === "ends") return controller.close();
-      return end.then(() => controller.close());
-    },
-    cancel() {
-      read.isCancelled = true;
-    },
-  };
-  return { read, close, stream: new ReadableStream(source, { highWaterMark: 0 }) };
-}
-
-interface Sent {
-  body: BodyInit;
-  headers?: Record<string, string>;
-  method?: string;
-  path?: string;
-}
-
-const fetchOf = (server: Server, { body, headers = {}, method = "POST", path = "/mcp" }: Sent) =>
-  Promise.resolve(server.fetch(new Request(new URL(path, ORIGIN), { method, headers, body })));
-
-const JSON_HEADERS = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-};
 const newId = () => crypto.randomUUID();
-
-/** A call of a tool with a body of some more than `bytes` bytes. */
-function call(key: string, name: string, args: object, bytes = 0): Sent {
-  const { body, headers } = modern("tools/call", { name, arguments: args, more: "" });
-  const text = JSON.stringify(body).replace('"more":""', `"more":"${"x".repeat(bytes)}"`);
-  return { body: text, headers: { ...JSON_HEADERS, ...headers, authorization: `Bearer ${key}` } };
-}
-
-const waiting = (key: string, bytes: number) => call(key, "wait", { seconds: 0.3 }, bytes);
-const greeting = (key: string, bytes: number) => call(key, "greet", { name: "Ada" }, bytes);
-
-/** A request of which so many bytes have come and no more; the function that it returns ends it. */
-async function hanging(server: Server, sent: Sent, bytes: number): Promise<() => Promise<void>> {
-  const { read, stream, close } = bodyOf(" ".repeat(bytes), "hangs");
-  const response = fetchOf(server, {
-    ...sent,
-    headers: { ...JSON_HEADERS, ...sent.headers },
-    body: stream,
-  });
-  await expect.poll(() => read.bytes).toBe(bytes);
-  return async () => {
-    close();
-    await (await response).text();
-  };
-}
-
-/** One byte of somebody else's that is in flight: a body that is alone always has room. */
-const other = (server: Server) =>
-  hanging(server, { body: "", headers: { "cf-connecting-ip": "192.0.2.1" }, path: "/nope" }, 1);
 
 async function two(others: object) {
   const [ada, bob] = [newId(), newId()];
@@ -213,11 +156,11 @@ describe("the bytes of requests in flight", () => {
     "are not counted, nor is the body read, by the length %j",
     async (length) => {
       const { ada, server } = await two({ bodiesBytes: 16_000 });
-      for (const path of ["/mcp", "/tools/call", "/oauth/token", "/nope"]) {
+      for (const path of ["/mcp", "/oauth/token", "/nope"]) {
         const { read, stream } = bodyOf("{");
         const headers = { ...greeting(ada, 0).headers, "content-length": length };
         const response = await fetchOf(server, { body: stream, headers, path });
-        const status = path === "/nope" ? 404 : path === "/oauth/token" ? 404 : 400;
+        const status = path === "/mcp" ? 400 : 404;
         expect({ path, status: response.status, read: read.bytes }).toEqual({
           path,
           status,
@@ -287,104 +230,21 @@ describe("the bytes of requests in flight", () => {
   });
 });
 
-describe("each route that reads a body counts it before it reads", () => {
-  const json = { "content-type": "application/json" };
-  const form = { "content-type": "application/x-www-form-urlencoded" };
-  test.each([
-    ["/mcp", "POST", json],
-    ["/tools/call", "POST", json],
-    ["/oauth/token", "POST", form],
-    ["/token", "POST", form],
-    ["/oauth/register", "POST", json],
-    ["/register", "POST", json],
-    ["/authorize", "POST", form],
-    ["/ask/1", "POST", form],
-    ["/secret/1", "POST", form],
-    ["/connect/1", "POST", form],
-    ["/account", "POST", form],
-    ["/console/live", "POST", form],
-    ["/console/operate", "POST", form],
-    [SIGN_IN_PATH, "POST", form],
-  ])("%s", async (path, method, type) => {
-    const key = newId();
-    const server = await serverOf(
-      { [key]: { scopes: ["operator"] } },
-      { LIMITS: '{"bodiesBytes":200}', OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) },
-    );
-    const end = await other(server);
-    const { read, stream } = bodyOf("{");
-    const headers = {
-      ...type,
-      accept: "application/json, text/event-stream",
-      authorization: `Bearer ${key}`,
-      "otc-api-key": key,
-      "content-length": "150",
-    };
-    const response = await fetchOf(server, { body: stream, headers, method, path });
-    expect({ path, status: response.status, read: read.bytes }).toEqual({
-      path,
-      status: 503,
-      read: 0,
-    });
-    expect(response.headers.get("retry-after")).toBe("1");
-    await end();
-  });
-});
-
-test("a part that an operator sends passes through, and does not count", async () => {
-  const key = newId();
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key));
-  const server = createApp(
-    new Kernel(whole, {
-      ...env,
-      API_KEYS: JSON.stringify({
-        [key]: { hash: new Uint8Array(hash).toHex(), scopes: ["operator"] },
-      }),
-      LIMITS: '{"bodiesBytes":200}',
-      LOADER: env.TEST_LOADER,
-    }),
-  );
-  const end = await other(server);
-  const part = new TextEncoder().encode("part".repeat(10_000));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", part)).toHex();
-  const headers = { authorization: `Bearer ${key}`, "content-length": `${part.length}` };
-  const path = `/operator/part/${digest}`;
-  const send = (length: string) =>
-    fetchOf(server, {
-      body: part,
-      headers: { ...headers, "content-length": length },
-      method: "PUT",
-      path,
-    });
-  expect((await send(`${part.length}`)).status).toBe(204);
-  for (const length of ["x", "-1", "1e3"]) expect((await send(length)).status).toBe(400);
-  expect((await fetchOf(server, greeting(key, 6000))).status).toBe(503);
-  await end();
+test("the endpoint counts a body before it reads it", async () => {
+  expect(await sentBeyondRoom("/mcp", JSON_TYPE)).toEqual(REFUSED);
 });
 
 describe("nothing is read", () => {
   const json = { "content-type": "application/json", accept: "application/json" };
   test.each([
     ["a path that does not exist", "/nope", "POST", 404],
-    ["a path below /operator without a key", "/operator/servlet/hello", "PUT", 401],
-    ["a method that a page does not have", "/ask/1", "PUT", 404],
     ["a method that MCP does not have", "/mcp", "PUT", 405],
-    ["a method that Open Tool Calling does not have", "/tools/call", "PUT", 405],
     ["a caller without a key", "/mcp", "POST", 401],
-    ["a caller of Open Tool Calling without a key", "/tools/call", "POST", 401],
-    ["metadata", "/.well-known/oauth-authorization-server", "POST", 405],
   ])("of the body of %s", async (_what, path, method, status) => {
-    const key = newId();
-    const server = await serverOf(
-      { [key]: {} },
-      { OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE) },
-    );
-    const { read, stream } = bodyOf("{");
-    const authorization: Record<string, string> =
-      status === 405 ? { authorization: `Bearer ${key}`, "otc-api-key": key } : {};
-    const headers = { ...json, ...authorization, "content-length": "4000000" };
-    const response = await fetchOf(server, { body: stream, headers, method, path });
-    expect({ status: response.status, read: read.bytes }).toEqual({ status, read: 0 });
+    expect(await sentUnread(path, method, { isKnown: status === 405 })).toEqual({
+      status,
+      read: 0,
+    });
   });
 
   test("of a long body at a path that does not exist, where its length is not announced", async () => {

@@ -1,5 +1,4 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/server/kernel/app.ts";
@@ -7,7 +6,7 @@ import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import type { Hub } from "../../../src/server/features/sessions/hub.ts";
 import { limits, configureLimits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { listenerOf, modern, post } from "../server.ts";
+import { modern, post } from "../server.ts";
 
 /** Anonymous callers are distinguished by their addresses: none may use up the limits of another. */
 
@@ -36,57 +35,11 @@ const wait = (address: string, seconds: number) =>
   send(address, "tools/call", { name: "wait", arguments: { seconds } });
 const greet = (address: string) =>
   send(address, "tools/call", { name: "greet", arguments: { name: "Ada" } });
-const listen = (address: string) =>
-  send(address, "subscriptions/listen", { notifications: { toolsListChanged: true } });
-
 test("each has its own memory for calls that wait", async () => {
   configureLimits({ waitingBytesOfOne: 1, roomMs: 0 });
   const all = await Promise.all([wait(ADA, 0.3), wait(ADA, 0.3), wait(BOB, 0.3)]);
   expect(all.map(({ status }) => status)).toEqual([200, 429, 200]);
   expect(await all[1]!.text()).toContain("Too many calls are waiting");
-});
-
-test("calls of one caller's sessions wait in turn if there is memory for only one of them", async () => {
-  configureLimits({ waitingBytesOfOne: 1, roomMs: 0 });
-  const begin = async (address: string) => {
-    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a" } };
-    const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
-    const begun = await post(body, { "cf-connecting-ip": address }, server);
-    const session = { "mcp-session-id": begun.headers.get("mcp-session-id")! };
-    const slow = { name: "wait", arguments: { seconds: 0.3 } };
-    const call = { jsonrpc: "2.0", id: 2, method: "tools/call", params: slow };
-    return post(call, { "cf-connecting-ip": address, ...session }, server);
-  };
-  const sent = [begin(ADA), begin(ADA), begin(BOB)].map(async (one) => (await one).text());
-  const texts = await Promise.all(sent);
-  for (const text of texts) expect(text).toContain("Waited");
-});
-
-test("each has its own streams, and hears of what another has changed", async () => {
-  configureLimits({ listenStreams: 2 });
-  const streams = [await listen(ADA), await listen(ADA)];
-  expect((await listen(ADA)).status).toBe(429);
-  const other = await listen(BOB);
-  expect(other.status).toBe(200);
-  const listeners = [...streams, other].map(listenerOf);
-  for (const { next } of listeners) await next();
-  await send(ADA, "tools/call", { name: "test_trigger_tool_change", arguments: {} });
-  for (const { next } of listeners) {
-    expect(await next()).toMatchObject({ method: "notifications/tools/list_changed" });
-  }
-  await Promise.all(listeners.map(({ close }) => close()));
-});
-
-test("sessions of one caller do not displace those of another from notifications of changes", async () => {
-  configureLimits({ hubSessions: 3 });
-  const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
-  const [bobs, ...adas] = ids.map(String);
-  await hub.enlist(bobs!, `address ${BOB}`);
-  for (const id of adas) await hub.enlist(id, `address ${ADA}`);
-  const left = await runInDurableObject(hub, (_instance, { storage }) =>
-    storage.sql.exec("SELECT id FROM enlisted ORDER BY at").toArray(),
-  );
-  expect(left.map(({ id }) => id)).toEqual([bobs, ...adas.slice(-2)]);
 });
 
 describe("networks of one /48 have four callers' share together", () => {
@@ -108,44 +61,9 @@ describe("networks of one /48 have four callers' share together", () => {
     expect(served(await fivefold(greet))).toBe(4);
   });
 
-  test("of streams", async () => {
-    configureLimits({ listenStreams: 1 });
-    const all = await fivefold(listen);
-    expect(served(all)).toBe(4);
-    await Promise.all(all.map(async ({ body }) => body?.cancel()));
-  });
-
-  test("of what is kept; what is refused counts for nobody", async () => {
-    configureLimits({ keptPerDay: 1 });
-    const begin = (address: string) => {
-      // It says so much of itself that it is stored at once.
-      const clientInfo = { name: "a".repeat(3000) };
-      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
-      const body = { jsonrpc: "2.0", id: 1, method: "initialize", params };
-      return post(body, { "cf-connecting-ip": address }, server);
-    };
-    const all = await fivefold(begin);
-    expect(served(all)).toBe(4);
-    configureLimits({ siteShares: 5 });
-    const refused = all.findIndex(({ status }) => status !== 200) + 1;
-    expect((await begin(`${own}:${refused}::1`)).status).toBe(200);
-  });
-
   test("and that of one caller, of memory for calls that wait", async () => {
     configureLimits({ waitingBytesOfOne: 1, roomMs: 0 });
     expect(served(await fivefold((address) => wait(address, 0.3)))).toBe(1);
-  });
-
-  test("and of sessions that hear of changes", async () => {
-    configureLimits({ hubSessions: 3 });
-    const ids = Array.from({ length: 6 }, () => env.SESSIONS!.newUniqueId());
-    const [bobs, ...others] = ids.map(String);
-    await hub.enlist(bobs!, `address ${ADA}`);
-    for (const [at, id] of others.entries()) await hub.enlist(id, `address ${own}:${at}`);
-    const left = await runInDurableObject(hub, (_instance, { storage }) =>
-      storage.sql.exec("SELECT id FROM enlisted ORDER BY at").toArray(),
-    );
-    expect(left.map(({ id }) => id)).toEqual([bobs, ...others.slice(-2)]);
   });
 });
 
@@ -155,45 +73,4 @@ test("an IPv4 address that is mapped to IPv6 is the same caller", async () => {
   const statuses = [];
   for (const address of all) statuses.push((await greet(address)).status);
   expect(statuses).toEqual([200, 429, 429, 200]);
-});
-
-test("each has its own call_ids", async () => {
-  const call_id = crypto.randomUUID();
-  const call = async (address: string, name: string) => {
-    const request = { tool_id: "hello.greet", input: { name }, call_id };
-    const response = await server.fetch(
-      new Request("http://localhost:8787/tools/call", {
-        method: "POST",
-        headers: { "content-type": "application/json", "cf-connecting-ip": address },
-        body: JSON.stringify({ request }),
-      }),
-    );
-    return [response.status, await response.text()];
-  };
-  expect(await call(ADA, "Ada")).toEqual([200, expect.stringContaining("Hello, Ada!")]);
-  expect(await call(BOB, "Bob")).toEqual([200, expect.stringContaining("Hello, Bob!")]);
-  expect(await call(ADA, "Ada")).toEqual([200, expect.stringContaining("Hello, Ada!")]);
-  expect((await call(ADA, "Eve"))[0]).toBe(400);
-});
-
-test("a stream has its place until it has ended", async () => {
-  configureLimits({ concurrentCalls: 1 });
-  const open = listenerOf(await listen(ADA));
-  await open.next();
-  expect((await greet(ADA)).status).toBe(429);
-  expect((await greet(BOB)).status).toBe(200);
-  await open.close();
-  expect((await greet(ADA)).status).toBe(200);
-
-  const meta = { _meta: { progressToken: "t" } };
-  const params = { name: "wait", arguments: { seconds: 1.2 }, ...meta };
-  const called = await post(
-    { jsonrpc: "2.0", id: 1, method: "tools/call", params },
-    { "cf-connecting-ip": ADA, accept: "text/event-stream" },
-    server,
-  );
-  expect(called.headers.get("content-type")).toBe("text/event-stream");
-  expect((await greet(ADA)).status).toBe(429);
-  expect(await called.text()).toContain('"content"');
-  expect((await greet(ADA)).status).toBe(200);
 });

@@ -13,7 +13,7 @@ import { answerOf, modern, post, type Answer } from "../server.ts";
 
 export type Json = Record<string, any>;
 
-/** Clients that cannot be asked get no link: test/worker/pages is about those that do. */
+/** Clients that cannot be asked get no link: test/features/people is about those that do. */
 export const server = createApp(new Kernel(bundle, { ...env, LINKS: "off" }));
 
 /** Capabilities of a client that supports everything. */

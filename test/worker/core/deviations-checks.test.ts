@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { greet, serverOf, type Server } from "../auth/key-holders.ts";
-import { ORIGIN, ownersApp } from "../auth/owner.ts";
-import { ELICIT, log, steps } from "../calls/plans.ts";
-import { ABLE, as, prepare, TASKS } from "../calls/client.ts";
-import { begin, listened } from "../mcp/legacy/session-steps.ts";
+import { as, prepare } from "../calls/client.ts";
 import { answerOf, modern, VERSION } from "../server.ts";
 
 /**
@@ -47,15 +44,6 @@ describe("/mcp/ is /mcp, and", () => {
     expect((await send("ada")).status).toBe(200);
   });
 
-  test("nobody without one, and the refusal names the resource as the client does", async () => {
-    expect((await send(undefined)).status).toBe(401);
-    const response = await postTo(await ownersApp(), `${ORIGIN}/mcp/`, {});
-    expect(response.status).toBe(401);
-    expect(response.headers.get("www-authenticate")).toContain(
-      `resource_metadata="${ORIGIN}/.well-known/oauth-protected-resource/mcp/"`,
-    );
-  });
-
   test("no page of another origin", async () => {
     expect((await send("ada", FOREIGN)).status).toBe(403);
   });
@@ -84,68 +72,6 @@ describe("a notification without _meta is taken, and", () => {
   test("with an id is a request, which needs all parts", async () => {
     expect(await send(as("ada").headers, { ...body, id: 1 })).toBe(400);
     expect(await send(as("ada").headers, { ...body, id: null })).toBe(400);
-  });
-});
-
-describe("tasks/* without Mcp-Name is taken, and", () => {
-  const asTasks = { "io.modelcontextprotocol/clientCapabilities": { ...ABLE, ...TASKS } };
-
-  async function begun() {
-    const to = await serverOf({ ada: {}, bob: {} });
-    const call = modern("tools/call", { name: "plan_always", arguments: steps(ELICIT) }, asTasks);
-    const response = await postTo(to, MCP, call.body, { ...call.headers, ...as("ada").headers });
-    const taskId = (await answerOf(response)).result?.["taskId"] as string;
-    const send = async (caller: string, method: string, more: Record<string, string> = {}) => {
-      const { body, headers } = modern(method, { taskId, inputResponses: {} }, asTasks);
-      return postTo(to, MCP, body, { ...headers, ...as(caller).headers, ...more });
-    };
-    return { taskId, send };
-  }
-
-  test("means the task that the body names", async () => {
-    const { taskId, send } = await begun();
-    expect((await answerOf(await send("ada", "tasks/get"))).result).toMatchObject({ taskId });
-  });
-
-  test.each(["tasks/get", "tasks/update", "tasks/cancel"])(
-    "%s of another's task finds none",
-    async (method) => {
-      const { taskId, send } = await begun();
-      const { error } = await answerOf(await send("bob", method));
-      expect(error?.message).toContain(`Unknown task: ${taskId}`);
-      const { result } = await answerOf(await send("ada", "tasks/get"));
-      expect(["working", "input_required"]).toContain(result?.["status"]);
-    },
-  );
-
-  test("one that differs is refused", async () => {
-    const { send } = await begun();
-    expect((await send("ada", "tasks/get", { "mcp-name": "another" })).status).toBe(400);
-  });
-
-  test("a tool's call needs its own", async () => {
-    const { body, headers } = modern("tools/call", greet);
-    const { "mcp-name": _, ...rest } = headers;
-    const response = await postTo(await server(), MCP, body, { ...rest, ...as("ada").headers });
-    expect(response.status).toBe(400);
-  });
-});
-
-describe("a second standalone stream takes over, and", () => {
-  test("only that of the session's own principal", async () => {
-    const to = await serverOf({ ada: {}, bob: {} });
-    const client = await begin({ ticket: false, server: to, ...as("ada") });
-    const first = await listened(client);
-    for (const headers of [as("bob").headers, { authorization: "" }]) {
-      expect((await client.listen(undefined, headers)).ok).toBe(false);
-    }
-    await client.call("plan", steps({ do: "changed" }, log("x")));
-    expect(await first.message()).toMatchObject({
-      method: "notifications/resources/list_changed",
-    });
-    const second = await listened(client);
-    await first.rest();
-    await second.drop();
   });
 });
 

@@ -1,38 +1,14 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { Session } from "../../../src/server/features/sessions/session.ts";
-import { Kernel } from "../../../src/server/kernel/kernel.ts";
-import { GET_RESULT } from "../../../src/server/kernel/servlets/scopes.ts";
-import {
-  ABLE,
-  accept,
-  beginTool,
-  callOf,
-  goOn,
-  limited,
-  newAddress,
-  prepare,
-  refused,
-  send,
-  type Sent,
-  TASKS,
-  textIn,
-} from "../calls/client.ts";
-import { ELICIT, saidIn, steps } from "../calls/plans.ts";
-import { browser } from "../pages/browser.ts";
-import { at, namesAt, PROFILES, profiled } from "../profiles.ts";
+import { callOf, prepare, send, type Sent, textIn } from "../calls/client.ts";
+import { at, namesAt, profiled } from "../profiles.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { listenerOf, modern, post, settings } from "../server.ts";
-import { resultIn } from "./legacy/session-client.ts";
-import { begin, isAlive, listened, objectOf, planned } from "./legacy/session-steps.ts";
+import { post } from "../server.ts";
 
 /** Each profile is an endpoint, at which there is what it names, and nothing that began elsewhere. */
 prepare();
 
 const server = profiled();
 const support: Sent = { server: at("support", server) };
-const plans: Sent = { server: at("plans", server) };
 const whole: Sent = { server };
 
 describe("the endpoint of a profile", () => {
@@ -54,8 +30,6 @@ describe("the endpoint of a profile", () => {
       title: "Support",
       description: "What support needs.",
     });
-    const { introduced } = await begin(support);
-    expect(introduced).toMatchObject({ serverInfo: { title: "Support" } });
     const secretive = profiled({ SERVER_INSTRUCTIONS: "Use the vault." });
     const others = await send("server/discover", {}, { server: at("plans", secretive) });
     expect(JSON.stringify(others.result)).not.toContain("vault");
@@ -140,55 +114,6 @@ test("views of a tool of the profile are read, whatever resources it has", async
   expect((await send("resources/read", { uri }, { server: elsewhere })).error).toBeDefined();
 });
 
-describe("changes of resources", () => {
-  const UPDATED = "notifications/resources/updated";
-  const told = steps({ do: "updated", url: "plan://resource" }, { do: "changed" });
-  /** What clients at this endpoint hear of a resource, before they hear of a list. */
-  const heardAt = async (endpoint: Sent) => {
-    const headers = { "cf-connecting-ip": newAddress() };
-    const client = await begin({ server: endpoint.server!, headers });
-    await client.request("resources/subscribe", { uri: "plan://resource" });
-    const own = await listened(client);
-    const filter = { resourceSubscriptions: ["plan://resource"], resourcesListChanged: true };
-    const { body, headers: more } = modern("subscriptions/listen", { notifications: filter });
-    const stream = listenerOf(await post(body, { ...more, ...headers }, endpoint.server!));
-    await stream.next();
-    await callOf("plan", told, { ...whole, headers });
-    const methods = [(await own.message())["method"], (await stream.next()).method];
-    await Promise.all([own.drop(), stream.close()]);
-    return methods;
-  };
-
-  test("come from servlets of the profile alone", async () => {
-    expect(await heardAt(plans)).toEqual([UPDATED, UPDATED]);
-    const changed = "notifications/resources/list_changed";
-    expect(await heardAt(support)).toEqual([changed, changed]);
-  });
-});
-
-test.each([
-  ["its profile", { support: { servlets: ["hello"] } }, 3],
-  ["another profile", { plans: { servlets: ["hello"] } }, 0],
-])("a session hears of a deployment that changes %s", async (_what, changed, events) => {
-  const client = await begin({ server: support.server! });
-  const served = { ...bundle, profiles: { ...PROFILES, ...changed } };
-  const later = new Kernel(served, { ...env, ...settings }).sealing;
-  const heard = await runInDurableObject(objectOf(client), async (_object, state) => {
-    const count = () => state.storage.sql.exec("SELECT seq FROM events").toArray().length;
-    const before = count();
-    const begun: Promise<unknown>[] = [];
-    const waiting = Object.create(state, {
-      waitUntil: { value: (work: Promise<unknown>) => void begun.push(work) },
-      storage: { value: state.storage },
-      id: { value: state.id },
-    }) as DurableObjectState;
-    void new Session(waiting, env, later);
-    await Promise.all(begun);
-    return count() - before;
-  });
-  expect(heard).toBe(events);
-});
-
 describe("a pinned argument", () => {
   test("is given, and not shown", async () => {
     expect(textIn(await callOf("greet", {}, support))).toContain("Ada");
@@ -214,123 +139,5 @@ describe("a pinned argument", () => {
     const polluted = JSON.parse('{"__proto__": {"name": "Eve"}}') as object;
     const answer = await send("tools/call", { name: "greet", arguments: polluted }, support);
     expect(JSON.stringify(answer)).not.toContain("Eve");
-  });
-
-  test("is given again when its call goes on, as it was when the call began", async () => {
-    const other = { ...PROFILES, support: { ...PROFILES["support"]!, arguments: {} } };
-    const round = await beginTool("rounds", { rounds: 1 }, support);
-    expect(Object.keys(round.requests)).toEqual(["pinned"]);
-    const later = { server: at("support", profiled({}, other)) };
-    const answer = await goOn(round, { pinned: accept("Bob", "name") }, {}, later);
-    expect(textIn(answer)).toBe("Bob");
-  });
-
-  test("of a later deployment is not given to a call that began without it", async () => {
-    const before = { ...PROFILES, support: { ...PROFILES["support"]!, arguments: {} } };
-    const earlier = { server: at("support", profiled({}, before)) };
-    const round = await beginTool("rounds", { rounds: 1, key: "mine" }, earlier);
-    const answer = await goOn(round, { mine: accept("Bob", "name") }, {}, support);
-    expect(textIn(answer)).toBe("Bob");
-    const { result } = await callOf("rounds", { rounds: 1, key: "mine" }, support);
-    expect(result).toMatchObject({ isError: true });
-  });
-
-  test("is given to each run of a task", async () => {
-    const sent = { ...support, capabilities: { ...ABLE, ...TASKS } };
-    const { taskId } = (await callOf("plan_required", {}, sent)).result!;
-    const view = async () => (await send("tasks/get", { taskId }, sent)).result!;
-    await expect.poll(async () => (await view())["inputRequests"]).toMatchObject({ ask_1: {} });
-    const inputResponses = { ask_1: accept("Bob") };
-    expect(await send("tasks/update", { taskId, inputResponses }, sent)).toMatchObject({
-      result: {},
-    });
-    await expect.poll(async () => (await view())["status"]).toBe("completed");
-    expect(saidIn(await view())).toEqual(["Bob"]);
-  });
-});
-
-describe("what began at one endpoint is at no other", () => {
-  test("a call that waits for its client", async () => {
-    const round = await beginTool("plan", steps(ELICIT), support);
-    const answers = { ask_1: accept("Bob") };
-    for (const elsewhere of [plans, whole])
-      expect(await goOn(round, answers, {}, elsewhere)).toMatchObject(refused(/another endpoint/));
-    expect(saidIn(await goOn(round, answers))).toEqual(["Bob"]);
-    const own = await beginTool("plan", steps(ELICIT), whole);
-    expect(await goOn(own, answers, {}, support)).toMatchObject(refused(/another endpoint/));
-  });
-
-  test("a task", async () => {
-    const able = { capabilities: { ...ABLE, ...TASKS } };
-    const begun = await callOf("plan_always", steps(ELICIT), { ...support, ...able });
-    const { taskId } = begun.result!;
-    for (const elsewhere of [plans, whole]) {
-      for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
-        const params = { taskId, inputResponses: {} };
-        const answer = await send(method, params, { ...elsewhere, ...able });
-        expect(answer).toMatchObject(refused(/Unknown task/));
-      }
-    }
-    const there = await send("tasks/get", { taskId }, { ...support, ...able });
-    expect(there.result).toMatchObject({ taskId });
-    expect(there.result!["status"]).not.toBe("cancelled");
-  });
-
-  test("a call with a link, whose result is asked for by get_result", async () => {
-    limited({ resultWaitMs: 0 });
-    const linking = profiled({ LINKS: "on" });
-    const from = { server: at("support", linking), capabilities: {} };
-    const { result } = await callOf("plan", steps(ELICIT), from);
-    const { id } = result!["structuredContent"];
-    for (const other of [at("plans", linking), linking]) {
-      const got = await callOf(GET_RESULT, { id }, { ...from, server: other });
-      expect(textIn(got)).toContain("No call with this id");
-    }
-    expect(textIn(await callOf(GET_RESULT, { id }, from))).not.toContain("No call with this id");
-  });
-
-  test("a call with a link, which its person opens while the key may use the profile", async () => {
-    const hash = new Uint8Array(
-      await crypto.subtle.digest("SHA-256", new TextEncoder().encode("desk")),
-    ).toHex();
-    const having = (...scopes: string[]) =>
-      profiled({ LINKS: "on", API_KEYS: JSON.stringify({ desk: { hash, scopes } }) });
-    const headers = { authorization: "Bearer desk" };
-    const from = { server: at("support", having("profile:support")), headers, capabilities: {} };
-    const { id } = (await callOf("plan", steps(ELICIT), from)).result!["structuredContent"];
-    const opened = async (app: typeof server) => {
-      const person = browser(app);
-      await person.send("/sign-in", { credential: "desk" });
-      return (await person.fetch(`/ask/${id}`)).text;
-    };
-    expect(await opened(having("profile:support"))).toContain("Who?");
-    expect(await opened(having("profile:plans"))).not.toContain("Who?");
-    const lost = { ...from, server: at("plans", having("profile:plans")) };
-    expect(textIn(await callOf(GET_RESULT, { id }, lost))).toContain("No call with this id");
-  });
-
-  test("a session, and its streams", async () => {
-    const client = await begin({ server: support.server! });
-    const [first] = [await planned(client, { do: "log", message: "one" }, ELICIT)];
-    const event = await first.next();
-    const known = { "mcp-session-id": client.id, "mcp-protocol-version": client.version };
-    for (const other of [plans.server!, server]) {
-      const ping = { jsonrpc: "2.0", id: 9, method: "ping" };
-      expect((await post(ping, known, other)).status).toBe(404);
-      for (const init of [
-        { headers: { ...known, accept: "text/event-stream", "last-event-id": event!.id! } },
-        { method: "DELETE", headers: known },
-      ])
-        expect((await other.fetch(new Request("http://localhost:8787/mcp", init))).status).toBe(
-          404,
-        );
-    }
-    expect(await isAlive(client)).toBe(true);
-    const listed = await resultIn(await client.request("tools/list"));
-    const names = listed["result"].tools.map(({ name }: { name: string }) => name);
-    expect(names).toContain("greet");
-    expect(names).not.toContain("echo");
-    expect((await listened(client, event!.id)) satisfies object).toBeDefined();
-    expect((await client.end()).status).toBe(204);
   });
 });

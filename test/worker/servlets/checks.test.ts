@@ -1,19 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
-import {
-  accept,
-  callOf,
-  changed,
-  goOn,
-  prepare,
-  serverOf,
-  textIn,
-  type Json,
-} from "../calls/client.ts";
-import { updateTask } from "../calls/faults.ts";
-import { planned } from "../calls/plans.ts";
-import { begin, planned as plannedInSession } from "../mcp/legacy/session-steps.ts";
-import { planned as plannedTask, until } from "../calls/task-steps.ts";
+import { callOf, changed, prepare, serverOf, textIn, type Json } from "../calls/client.ts";
 import { ask } from "../server.ts";
 
 /** Schemas that servlets and their callers choose: no check may keep others waiting. */
@@ -172,33 +159,8 @@ describe("lists that are known only at run time", () => {
 
 describe("a user's answer to a form", () => {
   const form = (schema: object) => ({ do: "inputs", keys: ["a"], schema });
-  const refused: [string, object, RegExp][] = [
-    ["with a pattern", object(PATTERN), /`value` must match the pattern/],
-    ["with doubling references", DOUBLING, /requestedSchema is too complex/],
-  ];
-
   test("is not asked with a backreference", async () => {
     const answer = await callOf("plan", { steps: [form(object({ pattern: "(a)\\1" }))] });
     expect(textIn(answer)).toMatch(/requestedSchema of a cannot be used: .*backreference/);
-  });
-
-  test.each(refused)("%s, in a request", async (_, schema, message) => {
-    const { error } = await goOn(await planned(form(schema)), { a: accept(ALMOST) });
-    expect(error?.message).toMatch(message);
-  });
-
-  test.each(refused)("%s, in a task", async (_, schema, message) => {
-    const id = await plannedTask(form(schema));
-    await until(id, "input_required");
-    const { error } = await updateTask(id, { a: accept(ALMOST) });
-    expect(error?.message).toMatch(message);
-  });
-
-  test.each(refused)("%s, in a session", async (_, schema, message) => {
-    const client = await begin();
-    const events = await plannedInSession(client, form(schema));
-    const { id } = await events.message();
-    await client.answer(id, accept(ALMOST));
-    expect(JSON.stringify(await events.message())).toMatch(message);
   });
 });

@@ -48,13 +48,6 @@ describe("a list that fails at run time", () => {
       /seasonal.*no list of resources.*its folder is missing/,
     );
   });
-
-  test("is missed on the page, beside what is there", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const page = await (await dry().request("http://localhost/")).text();
-    expect(page).toMatch(/It has no list of resources, as it fails: .*its folder is missing/);
-    expect(page).toContain("pick_drought");
-  });
 });
 
 describe("completion", () => {

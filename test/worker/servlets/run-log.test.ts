@@ -4,10 +4,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/server/kernel/app.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import type { PreparedServlet } from "../../../src/server/kernel/servlets/bundle.ts";
-import { usageOf } from "../../../src/server/features/usage/usage.ts";
 import { FAULT_CODES } from "../../../src/server/kernel/core/errors.ts";
 import { failureOf } from "../../../src/server/kernel/servlets/failures.ts";
-import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { bundle as all } from "../../bundle.gen.ts";
 import { ask, isAboutRefusals } from "../server.ts";
 
@@ -141,32 +139,6 @@ test.each(["5", "-1", "1.01", "abc", "", "NaN", "1e999", "true", "null", "[0]", 
     expect(() => new Kernel(bundle, { ...env, ...settings })).toThrow("RUN_LOG_SAMPLE");
   },
 );
-
-test("the console has the same entry, and counts it as an error", async () => {
-  const usageMs = limits.usageMs;
-  configureLimits({ usageMs: 0 });
-  try {
-    await called("broken");
-    await called("greet", { name: "Ada" }, {}, UNSET);
-    await expect
-      .poll(async () => usageOf(env)!().errors())
-      .toEqual(
-        expect.arrayContaining([
-          expect.objectContaining({
-            outcome: "threw",
-            tool: "broken",
-            message: "Uncaught Error: oh no",
-          }),
-          expect.objectContaining({
-            outcome: "not_configured",
-            message: expect.stringContaining("ISSUES_API"),
-          }),
-        ]),
-      );
-  } finally {
-    configureLimits({ usageMs });
-  }
-});
 
 test("each outcome has words and advice of its own for an operator", () => {
   const outcomes = [...FAULT_CODES, "invalid_arguments", "refused", "threw", "trapped"];

@@ -10,7 +10,6 @@ import { isSkillOfProject } from "../../../src/server/kernel/servlets/skills.ts"
 import { bundle } from "../../bundle.gen.ts";
 import { hashed } from "../auth/key-holders.ts";
 import { newAddress, send, type Json } from "../calls/client.ts";
-import { resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
 import { ask } from "../server.ts";
 
 /** Skills on the wire: each MUST of the specification that is a server's. */
@@ -150,14 +149,6 @@ test("other clients see a skill as a resource, and read of it in the instruction
     },
   );
   expect(known.result!["instructions"] ?? "").not.toContain("skill://");
-});
-
-test("in a session of an older revision, the same", async () => {
-  const client = await SessionClient.begin({ capabilities: {} });
-  const { result } = (await resultIn(await client.request("skills/get", { uri: GUIDE }))) as any;
-  expect(result.skill.uri).toBe(GUIDE);
-  const read = (await resultIn(await client.request("resources/read", { uri: GUIDE }))) as any;
-  expect(read.result.contents[0].text).toContain("# Guide");
 });
 
 test("who may not use a servlet does not see its skills", async () => {

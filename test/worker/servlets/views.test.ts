@@ -9,9 +9,7 @@ import { merge, type Clash } from "../../../src/server/kernel/servlets/catalog.t
 import { viewsContributor } from "../../../src/server/features/views/views.ts";
 import { NO_ENTRIES } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { begin, send, serverOf } from "../calls/client.ts";
-import { Events, resultIn, SessionClient } from "../mcp/legacy/session-client.ts";
-import { list as listForAgents, server as agents } from "../otc/client.ts";
+import { send, serverOf } from "../calls/client.ts";
 import { ask } from "../server.ts";
 
 /** Views of a servlet: what clients that show them see, and that others see what they saw before. */
@@ -61,17 +59,6 @@ describe("a client that shows views", () => {
       expect(error?.message).toContain("not found");
     }
   });
-
-  test("also in a session of an older revision", async () => {
-    const client = await SessionClient.begin({ capabilities: VIEWS });
-    expect(client.introduced).toMatchObject({
-      capabilities: { extensions: { [EXTENSION]: { mimeTypes: [TYPE] } } },
-    });
-    const { result } = await resultIn(await client.request("tools/list"));
-    expect(named((result as any).tools, "move")).toBeDefined();
-    const read = await resultIn(await client.request("resources/read", { uri: URI }));
-    expect((read as any).result.contents[0].text).toContain("A board");
-  });
 });
 
 describe("any other client", () => {
@@ -101,16 +88,6 @@ describe("any other client", () => {
   test("may call a tool that is for views alone, as its scopes say, and is not shown it", async () => {
     const { result } = await ask("tools/call", { name: "move", arguments: {} });
     expect(result!["content"][0].text).toBe("moved");
-    const session = await SessionClient.begin();
-    const { result: listed } = await resultIn(await session.request("tools/list"));
-    expect(named((listed as any).tools, "move")).toBeUndefined();
-    expect(JSON.stringify(listed)).not.toContain("ui://");
-  });
-
-  test("finds no tool of views alone in Open Tool Calling", async () => {
-    const text = JSON.stringify(await listForAgents(agents));
-    expect(text).toContain("viewing.list");
-    expect(text).not.toContain("viewing.move");
   });
 });
 
@@ -215,63 +192,4 @@ test("scopes apply to views as to tools", async () => {
   };
   expect(JSON.stringify(await read("hello:*"))).toContain("lacks the scope");
   expect(JSON.stringify(await read("viewing:*"))).toContain("A board");
-});
-
-describe("a question that names a view", () => {
-  const elicitation = { form: {} };
-  const asking = (settings: object) => ({
-    elicitation,
-    extensions: { [EXTENSION]: { mimeTypes: [TYPE], ...settings } },
-  });
-  const question = async (capabilities: object, args: object = {}) => {
-    const sent = { capabilities };
-    const { requests } = await begin("tools/call", { name: "pick", arguments: args }, sent);
-    return Object.values<any>(requests)[0].params;
-  };
-
-  test("does so to a client that has views answer, which the server says it knows", async () => {
-    const able = asking({ elicitation: {} });
-    expect(await question(able)).toMatchObject({
-      message: "Which seat?",
-      _meta: { ui: { resourceUri: URI } },
-    });
-    const client = { "io.modelcontextprotocol/clientCapabilities": able };
-    const { result } = await ask("server/discover", {}, client);
-    expect(result!["capabilities"]["extensions"][EXTENSION]).toEqual({
-      mimeTypes: [TYPE],
-      elicitation: {},
-    });
-  });
-
-  test.each([
-    ["shows views alone", asking({})],
-    ["shows none", { elicitation }],
-    [
-      "shows views of another kind",
-      { elicitation, extensions: { [EXTENSION]: { mimeTypes: [], elicitation: {} } } },
-    ],
-  ])("does not to a client that %s", async (_what, capabilities) => {
-    expect(await question(capabilities)).not.toHaveProperty("_meta");
-  });
-
-  test.each([
-    "ui://hello/board",
-    "ui://viewing/other",
-    "https://a.example/",
-    "ui://viewing/constructor",
-  ])("names its own servlet's, or none: %s", async (view) => {
-    expect(await question(asking({ elicitation: {} }), { view })).not.toHaveProperty("_meta");
-  });
-
-  test("also in a session", async () => {
-    const asked = async (settings: object) => {
-      const client = await SessionClient.begin({ capabilities: asking(settings) });
-      const response = await client.request("tools/call", { name: "pick", arguments: {} });
-      const events = new Events(response);
-      const { params } = await events.message();
-      return JSON.stringify(params);
-    };
-    expect(await asked({ elicitation: {} })).toContain(URI);
-    expect(await asked({})).not.toContain(URI);
-  });
 });

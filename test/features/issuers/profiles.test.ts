@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { at, profiled } from "../../worker/profiles.ts";
+import {
+  come,
+  internet,
+  ISSUER,
+  key,
+  pagesOf,
+  prepare,
+  RESOURCE,
+  tokenOf,
+} from "../../worker/auth/issuer.ts";
+
+/** Tokens of other servers for a profile. */
+prepare();
+
+describe("a token of another server", () => {
+  const tokenFor = (aud: string | string[], scope = "read") => tokenOf(key, { aud, scope });
+  const issued = (issuer: object = {}, more: object = {}) =>
+    profiled({ OAUTH_ISSUERS: JSON.stringify([{ issuer: ISSUER, ...issuer }]), ...more });
+
+  test("for a profile is good there alone", async () => {
+    internet(pagesOf(key));
+    const server = issued();
+    const token = await tokenFor(`${RESOURCE}/support`);
+    expect(await come(token, at("support", server))).toMatchObject({
+      status: 200,
+      principal: `${ISSUER} ada`,
+    });
+    for (const one of [server, at("plans", server)])
+      expect(await come(token, one)).toMatchObject({ status: 401 });
+    // What was remembered at one endpoint counts at no other.
+    expect(await come(token, at("support", server))).toMatchObject({ status: 200 });
+    const { challenge } = await come(token, at("plans", server));
+    expect(challenge).toContain("/.well-known/oauth-protected-resource/mcp/plans");
+  });
+
+  test("for the whole server needs the scope of the profile, where scopes count", async () => {
+    internet(pagesOf(key));
+    const whole = await tokenFor(RESOURCE);
+    expect(await come(whole, at("support", issued()))).toMatchObject({ status: 200 });
+    const scoped = issued({}, { SCOPES: JSON.stringify({ probing: ["probe:*"] }) });
+    expect(await come(whole, at("support", scoped))).toMatchObject({ status: 403 });
+    const granted = await tokenFor(RESOURCE, "profile:support");
+    expect(await come(granted, at("support", scoped))).toMatchObject({ status: 200 });
+    expect(await come(granted, scoped)).toMatchObject({ status: 403 });
+    const probing = await tokenFor(`${RESOURCE}/support`, "probing");
+    expect(await come(probing, at("support", scoped))).toMatchObject({ status: 200 });
+    expect(await come(probing, scoped)).toMatchObject({ status: 401 });
+  });
+
+  test("with an audience of its own is for the whole server", async () => {
+    internet(pagesOf(key));
+    const server = issued({ audience: "api://us" });
+    expect(await come(await tokenFor("api://us"), at("support", server))).toMatchObject({
+      status: 200,
+    });
+    const other = await tokenFor(`${RESOURCE}/support`);
+    expect(await come(other, at("support", server))).toMatchObject({ status: 401 });
+  });
+});
+
+test("the metadata of a profile name its URL, and the scope where scopes count", async () => {
+  const path = "/.well-known/oauth-protected-resource/mcp/support";
+  const read = async (more: object) => {
+    const issuers = JSON.stringify([{ issuer: ISSUER, required_scopes: ["tools"] }]);
+    const server = profiled({ OAUTH_ISSUERS: issuers, ...more });
+    return (await server.fetch(new Request(`http://localhost:8787${path}`))).json();
+  };
+  expect(await read({})).toMatchObject({
+    resource: `${RESOURCE}/support`,
+    resource_name: "Support",
+    scopes_supported: ["tools"],
+  });
+  expect(await read({ SCOPES: "{}" })).toMatchObject({
+    scopes_supported: ["profile:support", "tools"],
+  });
+});

@@ -1,0 +1,123 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { countingIn } from "../../../src/server/features/usage/counting.ts";
+import { usageOf } from "../../../src/server/features/usage/usage.ts";
+import { addSums, Counts, type CountsBatch } from "../../../src/server/features/usage/counts.ts";
+import { noSums, OTHERS, timeOf } from "../../../src/server/kernel/observe/counted.ts";
+import type { CountedRun } from "../../../src/server/kernel/observe/counted.ts";
+import { eventually } from "../../worker/waiting.ts";
+
+/** What is counted of calls, without arguments, results or anything else that they carry. */
+
+const run = (given: Partial<CountedRun> = {}): CountedRun => ({
+  ...{ servlet: "hello", tool: "greet", caller: "ada", outcome: "returned", ms: 3, fuel: 100 },
+  ...given,
+});
+describe("counters of an isolate", () => {
+  test("add up by servlet, tool and caller, and are taken once", () => {
+    const counts = new Counts(10);
+    counts.add(run());
+    counts.add(run({ outcome: "waits" }));
+    counts.add(run({ caller: "bob", outcome: "servlet_failed", fuel: 0 }));
+    const { total, named } = counts.take()!;
+    expect(total).toMatchObject({ runs: 3, errors: 1, waits: 1, fuel: 200 });
+    const of = (by: string, name: string) =>
+      named.find((one) => one.by === by && one.name === name)?.sums;
+    expect(of("caller", "ada")).toMatchObject({ runs: 2, errors: 0 });
+    expect(of("caller", "bob")).toMatchObject({ runs: 1, errors: 1 });
+    expect(of("servlet", "hello")).toMatchObject({ runs: 3 });
+    expect(counts.take()).toBeUndefined();
+  });
+
+  test("have few names, whatever callers make up", () => {
+    const counts = new Counts(10);
+    for (let nth = 0; nth < 100_000; nth++) counts.add(run({ caller: `c${nth}` }));
+    const callers = counts.take()!.named.filter(({ by }) => by === "caller");
+    expect(callers.length).toBe(11);
+    const others = callers.find(({ name }) => name === OTHERS)!;
+    expect(others.sums.runs).toBe(100_000 - 10);
+  });
+
+  test("have short names, however long those of servlets and callers are", () => {
+    const counts = new Counts(10);
+    const name = "x".repeat(1_000_000);
+    counts.add(run({ servlet: name, tool: name, caller: name, message: "broken" }));
+    counts.setStored({ object: "one", servlet: name, caller: name, bytes: 1 });
+    expect(JSON.stringify(counts.take()).length).toBeLessThan(5000);
+  });
+
+  test("are sent by a later call where the first was stopped, also after the clock was set back", async () => {
+    onTestFinished(() => void vi.restoreAllMocks());
+    const error = vi.spyOn(console, "error").mockImplementation(() => {});
+    const add = vi.fn<(taken: CountsBatch) => Promise<void>>(async () => {});
+    const { count } = countingIn(() => ({ add }))!;
+    vi.spyOn(scheduler, "wait").mockRejectedValueOnce(new Error("stopped on purpose"));
+    vi.spyOn(Date, "now").mockReturnValueOnce(Date.now() + 86_400_000);
+    count(run());
+    // Other files' objects may log in the meantime.
+    const logged = () => error.mock.calls.filter(([text]) => text.includes("stopped on purpose"));
+    await eventually(() => expect(logged()).toHaveLength(1));
+    count(run());
+    await eventually(() => expect(add).toHaveBeenCalledOnce());
+    expect(add.mock.calls[0]![0].total.runs).toBe(2);
+  });
+
+  test("know times to within half a doubling, also of sums", () => {
+    const [quick, slow] = [new Counts(1), new Counts(1)];
+    for (let nth = 0; nth < 90; nth++) quick.add(run({ ms: 10 }));
+    for (let nth = 0; nth < 10; nth++) slow.add(run({ ms: 2000 }));
+    const sums = noSums();
+    addSums(sums, quick.take()!.total);
+    addSums(sums, slow.take()!.total);
+    expect(timeOf(sums, 0.5)).toBeGreaterThanOrEqual(10);
+    expect(timeOf(sums, 0.5)).toBeLessThan(15);
+    expect(timeOf(sums, 0.95)).toBeGreaterThanOrEqual(2000);
+    expect(timeOf(sums, 0.95)).toBeLessThan(2900);
+    expect(timeOf(noSums(), 0.5)).toBeUndefined();
+  });
+});
+
+describe("counters of the server", () => {
+  const objectOf = () => usageOf(env)!();
+  const taken = { total: noSums(), named: [], errors: [], stored: [], waiting: [] };
+  afterEach(() =>
+    runInDurableObject(objectOf(), (_one, { storage }) => {
+      storage.sql.exec("DELETE FROM counts");
+    }),
+  );
+
+  test("have few names in each step, however many isolates send others", async () => {
+    const usage = objectOf();
+    const sums = { ...noSums(), runs: 1 };
+    for (let part = 0; part < 3; part++) {
+      const named = Array.from({ length: 100 }, (_, nth) => ({
+        ...{ by: "caller" as const, name: `made-up-${part}-${nth}`, sums },
+      }));
+      await usage.add({ ...taken, total: { ...noSums(), runs: 100 }, named });
+    }
+    const rows = await runInDurableObject(usage, (_one, { storage }) =>
+      storage.sql
+        .exec("SELECT COUNT(*) AS count FROM counts WHERE by = 'caller' GROUP BY span, start")
+        .toArray(),
+    );
+    for (const { count } of rows) expect(count).toBeLessThanOrEqual(limits.usageNames + 1);
+    const { named } = await usage.report("month", "caller");
+    expect(named.reduce((sum, one) => sum + one.sums.runs, 0)).toBeGreaterThanOrEqual(300);
+  });
+
+  test("forget what is older than a span", async () => {
+    const usage = objectOf();
+    await runInDurableObject(usage, (_one, { storage }) => {
+      const old = JSON.stringify({ ...noSums(), runs: 1 });
+      storage.sql.exec("INSERT INTO counts VALUES ('hour', 60000, 'tool', 'old', ?)", old);
+    });
+    await usage.add({ ...taken, total: { ...noSums(), runs: 1 } });
+    const left = await runInDurableObject(usage, (_one, { storage }) =>
+      storage.sql.exec("SELECT * FROM counts WHERE start = 60000").toArray(),
+    );
+    expect(left).toEqual([]);
+  });
+});

@@ -1,9 +1,0 @@
-import { prepare } from "../calls/client.ts";
-import { prepareFaults } from "../calls/faults.ts";
-import { watchSessions } from "../mcp/legacy/session-faults.ts";
-import { testLinkDeaths } from "./links-faults-walk.ts";
-
-/** Calls that are handed over to a person, and whose objects die at every fifth place where something is awaited. */
-prepare();
-prepareFaults(watchSessions);
-testLinkDeaths(5);
