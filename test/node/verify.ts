@@ -45,6 +45,7 @@ const SLOW: Step[] = [
     command: "vitest run --reporter=./test/node/progress.ts .slow.test.ts",
     isShown: true,
   },
+  { name: "without features", command: "npm run --silent without -- --all", isShown: true },
   { name: "clients", command: "npm run --silent clients" },
   { name: "simulate", command: "npm run --silent simulate -- --seeds 1..10000" },
   { name: "simulate with state", command: "npm run --silent simulate -- --state --seeds 1..10000" },

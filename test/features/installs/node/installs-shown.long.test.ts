@@ -86,7 +86,7 @@ async function serve(): Promise<void> {
 
 /** Puts a plugin into the registry, packed and signed in one of the forms that there are. */
 async function pushed(name: string, folder: string, at: number, key: ReturnType<typeof keyPair>) {
-  const bytes = await build((await sourceIn(folder, LANGUAGES, LANGUAGES))!, ".bundle", () => {});
+  const bytes = await build((await sourceIn(folder, LANGUAGES))!, ".bundle", () => {});
   const layer = at % 2 === 0 ? await tarLayer(bytes) : { mediaType: WASM, bytes };
   const repository = `acme/${name}`;
   const { digest } = registry.image(repository, "v1", [layer]);

@@ -27,7 +27,6 @@ let drafts: PreparedServlet;
 beforeAll(async () => {
   const options = {
     languages: LANGUAGES,
-    languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
     optimise: false,
