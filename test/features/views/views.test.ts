@@ -9,8 +9,8 @@ import { merge, type Clash } from "../../../src/server/kernel/servlets/catalog.t
 import { viewsContributor } from "../../../src/server/features/views/views.ts";
 import { NO_ENTRIES } from "../../../src/server/kernel/servlets/servlet.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send, serverOf } from "../calls/client.ts";
-import { ask } from "../server.ts";
+import { send, serverOf } from "../../worker/calls/client.ts";
+import { ask } from "../../worker/server.ts";
 
 /** Views of a servlet: what clients that show them see, and that others see what they saw before. */
 const EXTENSION = "io.modelcontextprotocol/ui";

@@ -8,9 +8,9 @@ import { skillsContributor } from "../../../src/server/features/skills/skills.ts
 import type { PreparedServlet, StoredPart } from "../../../src/server/kernel/servlets/bundle.ts";
 import { isSkillOfProject } from "../../../src/server/kernel/servlets/skills.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { hashed } from "../auth/key-holders.ts";
-import { newAddress, send, type Json } from "../calls/client.ts";
-import { ask } from "../server.ts";
+import { hashed } from "../../worker/auth/key-holders.ts";
+import { newAddress, send, type Json } from "../../worker/calls/client.ts";
+import { ask } from "../../worker/server.ts";
 
 /** Skills on the wire: each MUST of the specification that is a server's. */
 const EXTENSION = "io.modelcontextprotocol/skills";
