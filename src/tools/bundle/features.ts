@@ -8,6 +8,8 @@ export { isServersOwn, settingNames } from "../../server/kernel/settings/own-nam
 
 /** All features, in the order in which they start, by their names, which are their folders in `src/server/features`. */
 const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
+  views: await import("../../server/features/views/about.ts"),
+  skills: await import("../../server/features/skills/about.ts"),
   usage: await import("../../server/features/usage/about.ts"),
   state: await import("../../server/features/state/about.ts"),
   tasks: await import("../../server/features/tasks/about.ts"),
@@ -21,8 +23,6 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   installs: await import("../../server/features/installs/about.ts"),
   operator: await import("../../server/features/operator/about.ts"),
   search: await import("../../server/features/search/about.ts"),
-  views: await import("../../server/features/views/about.ts"),
-  skills: await import("../../server/features/skills/about.ts"),
   otc: await import("../../server/features/otc/about.ts"),
 };
 export const FEATURES: readonly string[] = Object.keys(MODULES);

@@ -19,19 +19,23 @@ describe("a question that names a view", () => {
     return Object.values<any>(requests)[0].params;
   };
 
-  test("does so to a client that has views answer, which the server says it knows", async () => {
-    const able = asking({ elicitation: {} });
-    expect(await question(able)).toMatchObject({
-      message: "Which seat?",
-      _meta: { ui: { resourceUri: URI } },
-    });
-    const client = { "io.modelcontextprotocol/clientCapabilities": able };
-    const { result } = await ask("server/discover", {}, client);
-    expect(result!["capabilities"]["extensions"][EXTENSION]).toEqual({
-      mimeTypes: [TYPE],
-      elicitation: {},
-    });
-  });
+  test(
+    "does so to a client that has views answer, which the server says it knows",
+    { tags: ["views"] },
+    async () => {
+      const able = asking({ elicitation: {} });
+      expect(await question(able)).toMatchObject({
+        message: "Which seat?",
+        _meta: { ui: { resourceUri: URI } },
+      });
+      const client = { "io.modelcontextprotocol/clientCapabilities": able };
+      const { result } = await ask("server/discover", {}, client);
+      expect(result!["capabilities"]["extensions"][EXTENSION]).toEqual({
+        mimeTypes: [TYPE],
+        elicitation: {},
+      });
+    },
+  );
 
   test.each([
     ["shows views alone", asking({})],

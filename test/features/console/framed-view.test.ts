@@ -1,3 +1,4 @@
+// @module-tag views
 import { describe, expect, test } from "vitest";
 import { serverOf } from "../../worker/auth/key-holders.ts";
 import { browser } from "../../worker/pages/browser.ts";

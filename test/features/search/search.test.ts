@@ -82,7 +82,7 @@ describe("a search", () => {
     expect(all[0]).toMatchObject({ name: expect.stringContaining("note"), inputSchema: {} });
   });
 
-  test("says what a tool needs, and finds skills", async () => {
+  test("says what a tool needs, and finds skills", { tags: ["skills"] }, async () => {
     // The protocol takes a tool for destructive that does not say otherwise.
     expect(await search("delete_note", { limit: 1 })).toMatch(
       /\(may delete or overwrite\) \*\/\ndelete_note\(/,
@@ -91,13 +91,17 @@ describe("a search", () => {
     expect(await search("guides through the board")).toContain("skill://viewing/guide/SKILL.md");
   });
 
-  test("finds nothing that the caller may not use, nor its pinned arguments", async () => {
-    expect(await search("echo factor translate")).not.toMatch(/echo|factor|translate/);
-    expect(await search("rounds")).not.toContain("key");
-    expect(await search("search tools call")).not.toMatch(/search_tools\(|call_tool\(/);
-    const app = { server: profiled({}, { "": { tools: "search" } }) };
-    expect(await search("move view card", { limit: 20 }, app)).not.toMatch(/^move\(/m);
-  });
+  test(
+    "finds nothing that the caller may not use, nor its pinned arguments",
+    { tags: ["views"] },
+    async () => {
+      expect(await search("echo factor translate")).not.toMatch(/echo|factor|translate/);
+      expect(await search("rounds")).not.toContain("key");
+      expect(await search("search tools call")).not.toMatch(/search_tools\(|call_tool\(/);
+      const app = { server: profiled({}, { "": { tools: "search" } }) };
+      expect(await search("move view card", { limit: 20 }, app)).not.toMatch(/^move\(/m);
+    },
+  );
 
   test.each([
     "constructor",
@@ -177,7 +181,7 @@ describe("call_tool", () => {
     ["constructor", /Unknown tool/],
     ["__proto__", /Unknown tool/],
     ["move", /Unknown tool: move/],
-  ])("says why it does not call %s", async (name, message) => {
+  ])("says why it does not call %s", { tags: ["views"] }, async (name, message) => {
     const answer = await call(name, { name: "greet" });
     expect(answer.result).toMatchObject({ isError: true });
     expect(textIn(answer)).toMatch(message);

@@ -1,3 +1,4 @@
+// @module-tag skills
 import { expect, test } from "vitest";
 import { resultIn, SessionClient } from "../../worker/mcp/legacy/session-client.ts";
 

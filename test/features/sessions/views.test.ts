@@ -1,3 +1,4 @@
+// @module-tag views
 import { describe, expect, test } from "vitest";
 import { Events, resultIn, SessionClient } from "../../worker/mcp/legacy/session-client.ts";
 

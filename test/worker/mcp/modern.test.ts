@@ -18,13 +18,12 @@ describe("results", () => {
   test("of server/discover declare what is served", async () => {
     const { result } = await ask("server/discover");
     expect(result?.["supportedVersions"]).toContain(VERSION);
-    expect(result?.["capabilities"]).toEqual({
+    expect(result?.["capabilities"]).toMatchObject({
       tools: {},
       resources: {},
       prompts: {},
       completions: {},
       logging: {},
-      extensions: { "io.modelcontextprotocol/skills": { directoryRead: true } },
     });
     expect(result).toMatchObject({ ttlMs: expect.any(Number), cacheScope: "public" });
   });

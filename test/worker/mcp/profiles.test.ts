@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { callOf, prepare, send, type Sent, textIn } from "../calls/client.ts";
 import { at, namesAt, profiled } from "../profiles.ts";
-import { bundle } from "../../bundle.gen.ts";
 import { post } from "../server.ts";
 
 /** Each profile is an endpoint, at which there is what it names, and nothing that began elsewhere. */
@@ -74,44 +73,6 @@ describe("the endpoint of a profile", () => {
       expect(status).toBe(404);
     }
   });
-});
-
-describe("skills of a profile", () => {
-  const uris = async (skills: readonly string[] | undefined, servlets = ["viewing", "server"]) => {
-    const a = at("a", profiled({}, { a: { servlets, ...(skills && { skills }) } }));
-    const { result } = await send("skills/list", {}, { server: a });
-    return (result!["skills"] as { uri: string }[]).map(({ uri }) => uri);
-  };
-  const [GUIDE, DEEPER] = [
-    "skill://viewing/guide/SKILL.md",
-    "skill://viewing/guide/deeper/SKILL.md",
-  ];
-
-  test("are those of its servlets, or those that it names", async () => {
-    expect(await uris(undefined)).toEqual([GUIDE, DEEPER]);
-    expect(await uris(["viewing:guide"])).toEqual([GUIDE, DEEPER]);
-    expect(await uris(["viewing:guide/deeper"])).toEqual([DEEPER]);
-    expect(await uris(["viewing:other", "other:guide"])).toEqual([]);
-    expect(await uris([])).toEqual([]);
-    expect(await uris(undefined, ["hello"])).toEqual([]);
-  });
-
-  test("that it lacks are not read either", async () => {
-    const a = { server: at("a", profiled({}, { a: { servlets: ["viewing"], skills: [] } })) };
-    const { error } = await send("resources/read", { uri: GUIDE }, a);
-    expect(error).toMatchObject({ message: expect.stringMatching(/not found/i) });
-    const views = await send("resources/list", {}, a);
-    expect(JSON.stringify(views.result)).not.toContain("skill://");
-  });
-});
-
-test("views of a tool of the profile are read, whatever resources it has", async () => {
-  const a = at("a", profiled({}, { a: { tools: ["viewing:list"], resources: [] } }));
-  const { views = {} } = bundle.servlets.find(({ name }) => name === "viewing")!.manifest;
-  const uri = `ui://viewing/${Object.keys(views)[0]}`;
-  expect((await send("resources/read", { uri }, { server: a })).error).toBeUndefined();
-  const elsewhere = at("a", profiled({}, { a: { tools: ["hello:*"] } }));
-  expect((await send("resources/read", { uri }, { server: elsewhere })).error).toBeDefined();
 });
 
 describe("a pinned argument", () => {
