@@ -4,6 +4,7 @@
  */
 import { glob, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { FEATURES } from "../../src/tools/bundle/features.ts";
 
 export interface SourceFile {
   path: string;
@@ -57,22 +58,7 @@ export const ROOMS = [
   "objects.ts",
   "mcp-handler.ts",
   "app.ts",
-  "features/usage",
-  "features/state",
-  "features/tasks",
-  "features/carried",
-  "features/sessions",
-  "features/tool-calls",
-  "features/sign-in",
-  "features/issuers",
-  "features/installs",
-  "features/operator",
-  "features/search",
-  "features/views",
-  "features/skills",
-  "features/otc",
-  "features/people",
-  "features/console",
+  ...FEATURES.map((name) => `features/${name}`),
   "all-settings.ts",
   "worker.ts",
   "index.ts",
