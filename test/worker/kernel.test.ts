@@ -153,6 +153,17 @@ test.each([
   expect(() => kernelWith([], { [name]: value })).toThrow(by);
 });
 
+test("a passphrase without the sign-in never leaves the server open, also where no features are known", () => {
+  const known = { bindings: [], settings: [], optional: {} };
+  const variables = {
+    ...settings,
+    OWNER_PASSPHRASE: `pbkdf2:1:${"A".repeat(22)}:${"A".repeat(43)}=`,
+  };
+  expect(() => new Kernel({ ...bundle, features: [], known }, variables)).toThrow(
+    "OWNER_PASSPHRASE is set, but this server was built without the feature sign-in",
+  );
+});
+
 test("settings are those of the kernel and of the features that are in", () => {
   const named = (name: string) => features.filter((one) => one.name === name);
   expect(kernelWith([]).settings).not.toHaveProperty("LINKS");

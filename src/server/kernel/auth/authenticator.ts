@@ -97,6 +97,11 @@ export function createAuthenticator(
     profiles,
     onEnd: (prefix) => remembered.forget(prefix),
   });
+  // Continuing without it would leave the server open.
+  if (settings.OWNER_PASSPHRASE !== undefined && signIn === undefined)
+    throw new Error(
+      "OWNER_PASSPHRASE is set, but this server was built without the feature sign-in.",
+    );
   const hasOAuth = issuers.length > 0 || signIn !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;
   const needed = [...new Set(issuers.flatMap((issuer) => issuer.required_scopes))];
