@@ -44,4 +44,6 @@ export interface AboutFeature {
     /** Why, after the name of the servlet. */
     readonly because: string;
   };
+  /** The Durable Object that counts what it stores for callers where it is bound: without that, they may store any amount. */
+  readonly storageCountedBy?: string;
 }

@@ -70,13 +70,21 @@ export function featuresFor(project: Project): ReadonlyMap<string, string> {
   );
 }
 
-/** The Durable Objects that the servlets need, by the names of their bindings, each with who needs it. */
-export function neededBindings(servlets: Project["servlets"]): ReadonlyMap<string, string> {
+/** The Durable Objects that the servlets and the bindings need, by the names of their bindings, each with who needs it. */
+export function neededBindings({
+  servlets,
+  bindings: bound,
+}: Pick<Project, "servlets" | "bindings">): ReadonlyMap<string, string> {
   const needed = new Map<string, string>();
   for (const { servletsNeed } of ABOUT) {
     const found = servlets.find(({ manifest }) => servletsNeed?.of(manifest));
     for (const one of (found && servletsNeed?.bindings) ?? [])
       if (!needed.has(one)) needed.set(one, `${found!.name} ${servletsNeed!.because}`);
+  }
+  for (const { bindings = [], storageCountedBy: counter } of ABOUT) {
+    const storing = bindings.find((one) => bound.has(one) || needed.has(one));
+    if (storing !== undefined && counter !== undefined && !needed.has(counter))
+      needed.set(counter, `${counter} limits what callers store in ${storing}`);
   }
   return needed;
 }

@@ -276,13 +276,13 @@ export function demandComplete(servlets: Project["servlets"]): void {
     throw new Refusal(
       `${FILE} no longer binds the class ${abandoned}, but a migration has made its objects. Bind it again, or delete the objects and their data by this migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
     );
-  const needed = neededBindings(servlets);
+  const { bindings } = boundIn(text);
+  const needed = neededBindings({ servlets, bindings });
   const lines = lackingLines(text, needed.keys());
   if (lines === "") return;
-  const { bindings } = boundIn(text);
   const missing = [...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]));
   const reasons =
-    missing.length === 0 ? "" : ` that your servlets need: ${[...new Set(missing)].join("; ")}`;
+    missing.length === 0 ? "" : ` that your project needs: ${[...new Set(missing)].join("; ")}`;
   throw new Refusal(
     `${FILE} lacks ${missing.length === 0 ? "what this version of edge-servlets needs" : "bindings"}${reasons}. Add these lines:\n${lines}`,
   );

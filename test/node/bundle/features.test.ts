@@ -154,19 +154,31 @@ binding = "OAUTH_KV"
   expect([...variables]).toEqual(["OAUTH_ISSUERS"]);
 });
 
-test.each<[string, Project["servlets"][number]["manifest"], string[]]>([
+test.each<[string, Servlet["manifest"], string[]]>([
   ["keeps nothing", {}, []],
   ["keeps state", { state: "caller" }, ["KEY_RING", "SERVLET_STATES", "QUOTAS"]],
   [
     "uses accounts",
     { accounts: { github: { scopes: [], hosts: ["api.github.com"] } } },
-    ["KEY_RING", "PROFILES", "TASKS"],
+    ["KEY_RING", "PROFILES", "TASKS", "ATTEMPTS"],
   ],
 ])("a servlet that %s needs these objects", (_what, manifest, bindings) => {
-  expect([...neededBindings([servlet("one", manifest)]).keys()]).toEqual(bindings);
+  const project = { servlets: [servlet("one", manifest)], bindings: new Set<string>() };
+  expect([...neededBindings(project).keys()]).toEqual(bindings);
   const lines = lackingLines('name = "mine"\n', bindings);
   for (const one of bindings) expect(lines).toContain(`name = "${one}"`);
   expect(lines.match(/durable_objects/g) ?? []).toHaveLength(bindings.length);
+});
+
+test.each([
+  ["TASKS", "ATTEMPTS"],
+  ["SESSIONS", "ATTEMPTS"],
+  ["STATES", "ATTEMPTS"],
+  ["CALL_RECORDS", "ATTEMPTS"],
+  ["SERVLET_STATES", "QUOTAS"],
+])("where %s is bound, %s is needed, which limits what callers store there", (one, counter) => {
+  const needed = neededBindings({ servlets: [], bindings: new Set([one]) });
+  expect([...needed.keys()]).toEqual([counter]);
 });
 
 test("a class whose objects a migration has made is bound, or deleted by another", () => {

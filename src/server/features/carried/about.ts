@@ -2,4 +2,5 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["STATES"],
+  storageCountedBy: "ATTEMPTS",
 } satisfies AboutFeature;

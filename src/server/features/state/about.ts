@@ -2,12 +2,13 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["SERVLET_STATES"],
+  storageCountedBy: "QUOTAS",
   optional: {
     add: "Bind SERVLET_STATES in wrangler.toml",
     limits: ["queuedCalls", "callerStateBytes", "sessionStateMs", "anonymousStateMs"],
   },
   servletsNeed: {
-    bindings: ["KEY_RING", "SERVLET_STATES", "QUOTAS"],
+    bindings: ["KEY_RING", "SERVLET_STATES"],
     of: ({ state = "call" }) => state !== "call",
     because: "keeps state",
   },
