@@ -1,4 +1,6 @@
-/** The static facts of a feature, which the bundle step reads in Node: `src/server/features/NAME/about.ts` exports them. */
+/**
+ * The static facts of a feature, which the bundle step reads in Node: `src/server/features/NAME/about.ts` exports them.
+ */
 import type { Lists } from "./core/model.ts";
 import type { Manifest } from "./servlets/manifest.ts";
 import type { Profiles } from "./servlets/profiles.ts";
@@ -24,24 +26,24 @@ export interface AboutFeature {
   readonly bindings?: readonly string[];
   /** The names of the settings that its `settings.ts` describes. */
   readonly settings?: readonly string[];
-  /** What a server without it says of it. */
+  /** How a server without the feature describes it. */
   readonly optional?: Optional;
   /** The features that its record needs. */
   readonly needs?: readonly string[];
   /**
-   * The bindings of which any brings it in: its own by default. Of a class that is bound, objects may be stored that have
+   * Bindings, any of which brings the feature in: its own by default. A bound class may have stored objects with
    * alarms.
    */
   readonly broughtInBy?: readonly string[];
-  /** What else of a project brings it in, in words; undefined if nothing does. */
+  /** Why anything else in a project brings it in; undefined if nothing does. */
   reasonIn?(project: Project): string | undefined;
   /** True if servlets that are installed may need it. */
   readonly isForInstalled?: boolean;
-  /** The Durable Objects that some servlets cannot do without, by the names of their bindings. */
+  /** The Durable Objects that some servlets require, by binding name. */
   readonly servletsNeed?: {
     readonly bindings: readonly string[];
     of(manifest: Manifest): boolean;
-    /** Why, after the name of the servlet. */
+    /** The reason, to be read after the servlet's name. */
     readonly because: string;
   };
   /** The Durable Object that counts what it stores for callers where it is bound: without that, they may store any amount. */

@@ -25,7 +25,7 @@ import { refusalResponse, replyResponse } from "./mcp/wire/reply.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { demandAudience } from "./settings/env.ts";
 
-/** The Worker's middleware and routes, in order: /health, those of the features, then the others of the kernel. */
+/** The Worker's middleware and routes, in order: /health, the routes of features, then the kernel's own. */
 export function createApp(kernel: Kernel) {
   const { env, settings, authenticator, rateLimiter, started } = kernel;
   // `/mcp/` is `/mcp`: people copy URLs with a slash at the end.
@@ -50,14 +50,14 @@ export function createApp(kernel: Kernel) {
       for (const one of warnings) console.warn(one);
       hasWarned = true;
     }
-    // Pages of any origin may read what everybody may.
+    // Pages of any origin may read public documents.
     if (finding.has(c.req.path)) c.req.raw = withoutHeader(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, origin, policy);
     return origin === null ? next() : readable(c, next);
   });
 
-  // No limit of callers applies here: others may share the address of a health check.
+  // No caller limit applies here: other clients may share the address of a health check.
   app.get("/health", async (c) => {
     const { SERVER_NAME: name, SERVER_VERSION: version } = settings;
     const { isFull } = storageRoom;
@@ -67,8 +67,8 @@ export function createApp(kernel: Kernel) {
       if (!isFull) throw error;
     });
     const catalog = await registry?.catalog().catch((error: unknown) => void report(error));
-    // Servlets and tools are listed only where no authentication is required, and to no web page under a name that was
-    // rebound to this machine.
+    // Servlets and tools are listed only where no authentication is required, and never to a web page under a name that
+    // was rebound to this machine.
     const isListed = registry && catalog && authenticator.isOpen && isServed(c.req.raw, policy);
     const lists = isListed && {
       servlets: registry.servlets.map((servlet) => servlet.name),
@@ -127,27 +127,27 @@ export function createApp(kernel: Kernel) {
     return pageOf(c.req.raw, { status, message: fault.message, headers }) ?? response;
   });
 
-  /** A failure as API clients get it. */
+  /** A failure as a response for API clients. */
   function refused({ req }: Context, fault: Fault): Response {
     const challenge = authenticator.challenge(req.raw, fault);
     const own = started.find(({ refusal }) => refusal?.paths.test(req.path))?.refusal;
     return own ? own.answer(fault, challenge) : refusalResponse(fault, { challenge });
   }
 
-  /** A failure as a page, for a browser; undefined for other clients, and where the server has no pages. */
+  /** A failure page for a browser; undefined for other clients, and on a server without pages. */
   const pageOf: NonNullable<Started["failurePage"]> = (raw, failure) =>
     started.find(({ failurePage }) => failurePage)?.failurePage?.(raw, failure);
 
   return app;
 }
 
-/** Logs each entry of ALLOWED_ORIGINS that allows no page, with what to write instead. */
+/** Logs each entry of ALLOWED_ORIGINS that can match no page, with its correction. */
 function warnOfOrigins({ ALLOWED_ORIGINS: entries }: Kernel["settings"]): void {
   for (const entry of entries) {
     const corrected = correctedOrigin(entry);
     if (corrected !== undefined)
       console.warn(
-        `ALLOWED_ORIGINS has ${printable(entry)}, which is no origin as browsers send it, so it allows no page. Write ${corrected}.`,
+        `ALLOWED_ORIGINS has ${printable(entry)}, which is not an origin as browsers send it, so it allows no page. Write ${corrected}.`,
       );
   }
 }
@@ -155,7 +155,7 @@ function warnOfOrigins({ ALLOWED_ORIGINS: entries }: Kernel["settings"]): void {
 /** Warnings about variables that are missing or misspelt. */
 function variableWarnings({ bundle, deployment: { variables } }: Kernel): string[] {
   const missing = describeMissing(bundle.servlets, (name) => Boolean(variables[name]));
-  // Others may be for servlets that are installed.
+  // The others may belong to installed servlets.
   const misspelt = unusedIn(bundle.servlets, Object.keys(variables), { isMisspelt: true });
   return [
     ...(missing === undefined ? [] : [missing]),
@@ -163,11 +163,11 @@ function variableWarnings({ bundle, deployment: { variables } }: Kernel): string
   ];
 }
 
-/** True for a health check, which may name any host: those who make it often know only an address. */
+/** True for a health check, which may name any host: its client often knows only an address. */
 const isProbe = ({ path, method }: { path: string; method: string }): boolean =>
   (path === "/health" || path === "/health/") && (method === "GET" || method === "HEAD");
 
-/** A web page that may call may also read the answers; a preflight is allowed the headers it names. */
+/** An allowed web page may read the responses; a preflight is granted the headers that it names. */
 const readable = cors({
   origin: (origin) => origin,
   exposeHeaders: ["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],

@@ -9,17 +9,19 @@ import type { KeyRing } from "./storage/key-ring.ts";
 type Variables = Partial<Record<keyof Settings | typeof RUNS, string>>;
 
 /**
- * The bindings of wrangler.toml, and what each switches on: those of the kernel, to which each feature adds its own. All are
- * optional: without one, what it is for is off, or says which binding is missing.
+ * The bindings of wrangler.toml, and what each enables: those of the kernel, to which each feature adds its own. All
+ * are optional: without a binding, its function is off or reports which binding is missing.
  */
 export interface Env extends Variables {
-  /** Counts of sign-ins and of what each caller has stored; required by the server's own sign-in. */
+  /** Counts of sign-ins and of stored objects by caller; required by the built-in sign-in. */
   ATTEMPTS?: DurableObjectNamespace<Attempts>;
   /** Revocation of API keys while the server runs. */
   KEY_RECORDS?: DurableObjectNamespace<KeyRecords>;
-  /** The keys that seal what is stored; required by sessions, tasks, states of calls and servlets, pages and what is kept for people. */
+  /**
+   * The keys that seal stored data; required by sessions, tasks, states of calls and servlets, pages and personal data.
+   */
   KEY_RING?: DurableObjectNamespace<KeyRing>;
-  /** `callsPerMinute` and `toolCallsPerMinute` of `LIMITS`; bounds of what servlets keep for a caller. */
+  /** `callsPerMinute` and `toolCallsPerMinute` of `LIMITS`; bounds on what servlets keep for a caller. */
   QUOTAS?: DurableObjectNamespace<Quota>;
   /** Calls per minute, counted by the platform instead of `QUOTAS`. */
   RATE_LIMIT?: RateLimit;

@@ -42,9 +42,9 @@ import { sealerOf, type Sealer } from "./storage/vault.ts";
 
 /** Servlets that are served but are not in the bundle. */
 export interface OtherServlets {
-  /** Everything that is served, if it is known without waiting. */
+  /** The registry of everything served, if known without waiting. */
   readonly known: Registry | undefined;
-  /** Everything that is served. Throws `unavailable`. */
+  /** The registry of everything served. Throws `unavailable`. */
   registry(): Promise<Registry>;
   /** Servlets that are no longer served, but may still have state. */
   former(): Promise<readonly StateOwner[]>;
@@ -53,86 +53,89 @@ export interface OtherServlets {
 }
 
 /**
- * An optional part of the server, such as tasks or the console. The bundle step includes the features that the servlets,
- * profiles and bindings of a project need.
+ * An optional part of the server, such as tasks or the console. The bundle step includes the features that the
+ * servlets, profiles and bindings of a project need.
  */
 export interface Feature {
   readonly name: string;
   /** Features that this one requires: they start first. */
   readonly needs?: readonly Feature[];
-  /** Settings that no other part of the server reads, but for features that need this one. */
+  /** Settings that only this feature, and features that need it, read. */
   readonly settings?: FeatureSettings;
   /**
-   * Starts the feature, once in each isolate. `kernel.authenticator` and `kernel.deployment` are not there yet: they exist when
-   * all features have started. Throws for a configuration that is not valid.
+   * Starts the feature, once in each isolate. `kernel.authenticator` and `kernel.deployment` do not exist yet: they are
+   * set when all features have started. Throws if the configuration is invalid.
    */
   start(kernel: Kernel): Started;
 }
 
 /**
- * What features add for the kernel and for each other: here what the kernel itself uses; each feature declares its own. A part
- * is absent without its feature, or where a binding is missing.
+ * Parts that features add for the kernel and for each other. This declaration has the parts that the kernel itself
+ * uses; each feature declares its own. A part is absent without its feature, or if a binding is missing.
  */
 export interface Parts {
   tasks?: TasksOf;
-  /** Calls that wait for their client, which carries their state. */
+  /** Waiting calls whose state the client carries. */
   carried?: Carried;
   sessionRequests?: SessionRequests;
-  /** Where changes are published for a principal's clients. */
+  /** The hub on which changes are published for a principal's clients. */
   hubOf?(principal: Principal): Publisher;
   /** Origin of the pages on which a caller's user answers; undefined if nobody could open them. */
   pagesFor?(principal: Principal, request: Request): string | undefined;
   counting?: Counting;
-  /** Servlets besides those of the bundle. */
+  /** Servlets that are not in the bundle. */
   others?: OtherServlets;
-  /** Records what an operator has done, and by which means, as a sentence. Never throws. */
+  /** Records an operator's act as a sentence, and how it was done. Never throws. */
   recordAct?(by: string, how: "agent" | "command" | "page", what: string): Promise<void>;
 }
 
 /** What a feature adds to the server. */
 export interface Started {
   parts?: Parts;
-  /** Classes of Durable Objects, under the names that wrangler.toml has. */
+  /** Classes of Durable Objects, under their names in wrangler.toml. */
   objects?: Readonly<Record<string, ObjectClass>>;
-  /** Adds routes. Those of the kernel come afterwards. */
+  /** Adds routes, before those of the kernel. */
   routes?(app: HonoBase): void;
   /**
-   * A failed request as a page, with these headers; undefined where its client is no browser. The first feature that has this
-   * answers.
+   * A failed request as a page, with these headers; undefined if the client is not a browser. The first feature that
+   * has this function answers.
    */
   failurePage?(
     raw: Request,
     failure: { status: number; message: string; headers?: Headers },
   ): Promise<Response> | undefined;
-  /** Methods of MCP, or further handlers of some that the kernel has. */
+  /** MCP methods, or further handlers of the kernel's methods. */
   methods?: Methods;
-  /** Answers a request to one of these paths that has failed, instead of the kernel. */
+  /** Replaces the kernel's response to a failed request at one of these paths. */
   refusal?: { paths: RegExp; answer(fault: Fault, challenge: string | undefined): Response };
-  /** What it adds to the catalog. */
+  /** Additions to the catalog. */
   catalog?: Contributor;
-  /** What it adds to the deployment of servlets. */
+  /** Additions to the deployment of servlets. */
   deployment?: Partial<Deployment>;
-  /** Where some servlets run; those of features that began earlier come first. */
+  /** Runs some servlets elsewhere; runners of features that started earlier come first. */
   runner?: ServletRunner;
   /** Tools of the server itself, by the servlet that has them. */
   tools?: Partial<Record<"server" | "operator", Readonly<Record<string, OwnTool>>>>;
-  /** How callers prove who they are, besides API keys. */
+  /** Means of authentication besides API keys. */
   signIn?: SignInParts;
-  /** Operations of operators' commands, which the feature `operator` serves. */
+  /** Operations for operators' commands, which the feature `operator` serves. */
   operations?: Operations;
-  /** Deletes everything that the feature stores for a caller, by its key. Returns the names of servlets that may have stored something. */
+  /**
+   * Deletes everything that the feature stores for a caller, by its key. Returns the names of servlets that may have
+   * stored something.
+   */
   forget?(caller: string): Promise<void | readonly string[]>;
-  /** Members to add to the answer of `/health`. */
+  /** Members to add to the response of `/health`. */
   health?: object;
 }
 
 /**
- * The module that `npm run bundle` writes, with all servlets, and the features of the server that they need: {@link createWorker}
- * serves it.
+ * The module that `npm run bundle` writes, with all servlets and the server features that they need, for {@link
+ * createWorker}.
  */
 export interface Bundle extends BundledServlets {
   readonly features: readonly Feature[];
-  /** What is known of all features, also of those that are left out. */
+  /** The facts of all features, including those left out. */
   readonly known?: KnownFeatures;
 }
 
@@ -140,8 +143,8 @@ export interface Bundle extends BundledServlets {
 export interface Kernel extends Readonly<Parts> {}
 
 /**
- * The core of the server: it serves servlets by itself, and has the parts that features add. It is made once in each isolate, and shared by its
- * requests and its Durable Objects. Throws for a configuration that is not valid.
+ * The core of the server: it serves servlets by itself, and holds the parts that features add. Made once in each
+ * isolate, and shared by its requests and Durable Objects. Throws if the configuration is invalid.
  */
 export class Kernel {
   readonly env: Env;
@@ -160,7 +163,7 @@ export class Kernel {
   readonly introduction: Introduction;
   readonly introductions: ReadonlyMap<string, Introduction>;
   readonly started: readonly Started[];
-  /** The methods of MCP that this server knows. */
+  /** The MCP methods that this server supports. */
   readonly methods: Methods;
   readonly authenticator: Authenticator;
   readonly refusals: RefusedRequests;
@@ -229,27 +232,29 @@ export class Kernel {
     this.#bundled = this.registryWith([]);
   }
 
-  /** Everything that is served, if it is known without waiting. */
+  /** The registry of everything served, if known without waiting. */
   get known(): Registry | undefined {
     return this.others === undefined ? this.#bundled : this.others.known;
   }
 
-  /** Everything that is served. Throws `unavailable` until the installed servlets were first read. */
+  /** The registry of everything served. Throws `unavailable` until the installed servlets were first read. */
   async registry(): Promise<Registry> {
     return this.others === undefined ? this.#bundled : this.others.registry();
   }
 
-  /** The registry of the bundle, of the server's own servlets and of these. */
+  /** The registry of the bundle, the server's own servlets and these. */
   registryWith(installed: readonly PreparedServlet[]): Registry {
     const { own = new Map() } = this.deployment;
     const names = new Set(this.bundle.servlets.map(({ name }) => name));
     const others = installed.filter(({ name }) => !names.has(name));
-    // The first of two entries with one name is the one that is served.
+    // Of two entries with the same name, the first is served.
     const servlets = [...own.keys(), ...this.bundle.servlets, ...others];
     return new Registry({ servlets }, this.deployment);
   }
 
-  /** All servlets with the scope of their state: first those that keep state, then former ones that did, then all. */
+  /**
+   * All servlets with the scope of their state: first those that keep state, then former ones that did, then the rest.
+   */
   async stateOwners(): Promise<StateOwner[]> {
     const { servlets } = (await this.registry()).whole;
     const former = (await this.others?.former()) ?? [];
@@ -258,11 +263,13 @@ export class Kernel {
     return [...keeping, ...former, ...all];
   }
 
-  /** Deletes all that is kept for a caller, by its key; gives the names of servlets that may have kept something. */
+  /**
+   * Deletes everything stored for a caller, by its key; returns the names of servlets that may have stored something.
+   */
   async forgetCaller(caller: string): Promise<string[]> {
     const names: string[] = [];
     const failures: unknown[] = [];
-    // The calls that wait are cancelled first, so that they store nothing more; then the others, though one fails.
+    // Cancels the waiting calls first, so that they store nothing more; then deletes the rest, even if one part fails.
     for (const { forget } of this.started.toReversed())
       try {
         names.push(...((await forget?.(caller)) ?? []));
@@ -278,7 +285,7 @@ export class Kernel {
     await this.others?.noteWaiting(task, hash, until);
   }
 
-  /** Digests of the lists of the bundle, or of a profile, which sessions compare. */
+  /** Digests of the lists of the bundle, or of a profile, for sessions to compare. */
   listDigests(profile = ""): ListDigests {
     const { profiles = {} } = this.bundle;
     return this.#digests.getOrInsertComputed(profile, () =>
@@ -294,7 +301,7 @@ export class Kernel {
     );
   }
 
-  /** The servlets that are part of the server, with the tools that its features have. */
+  /** The server's own servlets, with the tools of its features. */
   #ownServlets(): Deployment["own"] {
     const toolsOf = (servlet: "server" | "operator") =>
       Object.assign({}, ...this.started.map(({ tools }) => tools?.[servlet])) as object;
@@ -308,7 +315,10 @@ export class Kernel {
   }
 }
 
-/** A profile's own texts, else the server's; but for the instructions, which may speak of what a profile lacks. */
+/**
+ * A profile's own texts, else the server's, except for the instructions, which may mention tools that the profile
+ * lacks.
+ */
 function introductionOf(settings: Settings, profile?: Profile): Introduction {
   const optional = {
     title: profile?.title ?? settings.SERVER_TITLE,
@@ -325,7 +335,7 @@ function introductionOf(settings: Settings, profile?: Profile): Introduction {
   };
 }
 
-/** These features and those that they need, each once and after what it needs. */
+/** These features and their needs, each once and after its needs. */
 function inOrder(features: readonly Feature[]): readonly Feature[] {
   const all = new Set<Feature>();
   const add = (feature: Feature): void => {

@@ -5,7 +5,7 @@ import type { Principal } from "./core/model.ts";
 import type { Kernel } from "./kernel.ts";
 import { mcpEndpoint } from "./mcp/endpoint.ts";
 
-/** A handler of MCP requests for the whole server or a profile, whose callers `identify` knows. */
+/** A handler of MCP requests for the whole server or a profile; `identify` authenticates its callers. */
 export function mcpHandler(
   kernel: Kernel,
   identify: (raw: Request) => Principal | Promise<Principal>,
@@ -47,7 +47,7 @@ export function mcpHandler(
   };
 }
 
-/** Returns the result of `enter`. A fault that it throws is recorded first. */
+/** Returns the result of `enter`. Records a fault that it throws. */
 function entered<T>(record: (fault: Fault) => void, enter: () => T): T {
   try {
     return enter();

@@ -11,7 +11,7 @@ import { FORMATS } from "../schema/formats.ts";
 import { Steps } from "../schema/steps.ts";
 import { checkOf, describeIssues } from "../servlets/checks.ts";
 
-/** The capability that a client must declare in order to be asked. */
+/** The capability that a client must declare to receive an ask. */
 const CAPABILITY: Record<Ask["method"], string> = {
   "elicitation/create": "elicitation",
   "sampling/createMessage": "sampling",
@@ -48,7 +48,7 @@ export function unaskable(asks: Asks, client: ClientDescription): Record<string,
   return Object.fromEntries(failures);
 }
 
-/** Throws `missing_capability` if the client does not support one of these. */
+/** Throws `missing_capability` if the client does not support one of these asks. */
 export function demandCapabilities(asks: Asks, client: ClientDescription): void {
   for (const { message, requiredCapabilities } of Object.values(unaskable(asks, client))) {
     throw new Fault("missing_capability", message, { data: { requiredCapabilities } });
@@ -92,7 +92,7 @@ export function fittingAnswers(
 ): Answers {
   // Without a prototype: a servlet may ask under the key `__proto__`.
   const fitting = Object.create(null) as Record<string, Answer>;
-  // Shared by all: a servlet may ask for thousands of things, each with a schema of its own.
+  // One budget for all asks: a servlet may send thousands, each with its own schema.
   const steps = new Steps(limits.checkSteps);
   let hasResults = false;
   for (const [key, ask] of Object.entries(asks)) {
@@ -127,7 +127,7 @@ export const isComplete = (asks: Asks, answers: Answers): boolean =>
 export const unanswered = (asks: Asks, answers: Answers): Asks =>
   Object.fromEntries(Object.entries(asks).filter(([key]) => !Object.hasOwn(answers, key)));
 
-/** The answer of a client that answers only once: an unusable result becomes a failure. */
+/** The answer of a client that cannot be asked again: an unusable result becomes a failure. */
 export function answerOf(ask: Ask, result: unknown): Answer {
   try {
     const read = readResult(ask, result);
@@ -140,7 +140,7 @@ export function answerOf(ask: Ask, result: unknown): Answer {
   }
 }
 
-/** A result in the shape for servlets, or the reason why it does not fit its ask. */
+/** A result in the form that servlets get, or why it does not fit its ask. */
 function readResult(
   { method, params }: Ask,
   result: unknown,

@@ -16,11 +16,11 @@ export function sessionAsker(client: ClientDescription): Asker {
   };
 }
 
-/** Questions as this client gets them: without views, unless it has views answer them. */
+/** The asks for this client: without views, unless it lets views answer. */
 const asksFor = ({ capabilities }: ClientDescription, asks: Asks): Asks =>
   asksByViews(capabilities) ? asks : mapValues(asks, withoutView);
 
-/** A failure for each ask that a session's client does not support; none ends the call by itself. */
+/** A failure for each ask that a session's client does not support. None ends the call. */
 export const sessionFailures = (
   asks: Asks,
   client: ClientDescription,
@@ -31,8 +31,9 @@ export const sessionFailures = (
   });
 
 /**
- * An asker that interrupts the call until its client answers. It first uses answers that the client sent in advance,
- * each once, but none for a consent: nobody has read what it is to. If the client does not support one of the asks, it is asked none.
+ * An asker that interrupts the call until its client answers. It first uses the answers that the client sent in
+ * advance, each once, but never for a consent: the user had not seen the question. If the client does not support one
+ * of the asks, it gets none of them.
  */
 export function inputAsker({
   client,
@@ -53,11 +54,14 @@ export function inputAsker({
   };
 }
 
-/** Labels of journal entries for asks, and for calls of tools. */
+/** Labels of journal entries for asks and tool calls. */
 const ASKS = /^(elicitation|sampling|roots)\//;
 const CALLS = /^call /;
 
-/** The keys of answers that earlier runs may have used: all, once the call has called tools, as no record says what those have used. */
+/**
+ * The keys of answers that earlier runs may have used: all of them once the call has called tools, whose use of answers
+ * is not recorded.
+ */
 function usedBefore(responses: Answers, { entries, inner }: Recorded): string[] {
   if (inner !== undefined || entries.some(({ what }) => CALLS.test(what)))
     return Object.keys(responses);

@@ -1,4 +1,4 @@
-/** Gates, which stop a call before it waits for too long: it goes on as a task, or by a link. */
+/** Gates: they stop a call before a long wait, so that it continues as a task or by a link. */
 import { limits } from "../core/limits.ts";
 import { Wait } from "../core/suspension.ts";
 import type { CallContext } from "../core/call-context.ts";
@@ -12,15 +12,15 @@ const MODES: Readonly<Record<string, TaskMode>> = {
   required: "required",
 };
 
-/** Which calls of this tool become tasks, by the manifest or else by its `execution`. */
+/** The task mode of this tool: from the manifest, else from its `execution`. */
 export function taskMode({ servlet, own, tool }: ToolEntry): TaskMode {
   const said = servlet.manifest.tools?.[own]?.task;
   return said ?? MODES[String(tool.execution?.taskSupport)] ?? "auto";
 }
 
 /**
- * A gate that turns a call into a task when its servlet begins to wait: at once if all calls of its tool are tasks,
- * else once the call would take longer than `mostMs`.
+ * A gate that turns a call into a task when its servlet begins to wait: at once if every call of the tool is a task,
+ * else when the wait would exceed `mostMs`.
  */
 export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallContext["gate"] {
   if (mode === "never") return undefined;
@@ -32,7 +32,10 @@ export function taskGate(mode: TaskMode, mostMs = limits.promoteAfterMs): CallCo
   };
 }
 
-/** The gate of a call that can be handed over, for a client that takes no stream. What is kept for a session stays with it. */
+/**
+ * The gate of a call that can be handed over, for a client that accepts no stream. Calls with session state are not
+ * handed over.
+ */
 export function silenceGate(tool: ToolEntry): CallContext["gate"] {
   const stays = taskMode(tool) === "never" || tool.servlet.manifest.state === "session";
   return taskGate(stays ? "never" : "auto", limits.silentMs);

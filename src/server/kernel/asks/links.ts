@@ -1,7 +1,7 @@
 /**
- * Calls whose client cannot ask its user, or hears nothing until they end and would have to wait for too long: they go on as
- * tasks, the client gets a link instead of their result, and a person answers on a page of this server. What only a client
- * can answer (sampling, roots) fails in them.
+ * Calls handed over to a person: the client cannot ask its user, or receives nothing until the call ends and would wait
+ * too long. The call continues as a task, the client gets a link instead of the result, and the person answers on a
+ * page of this server. Asks that only a client can answer (sampling, roots) fail.
  */
 import type { Asker, Asks } from "../core/asks.ts";
 import type { CallContext, ClientDescription } from "../core/call-context.ts";
@@ -18,15 +18,15 @@ import { stringBytes } from "../core/text.ts";
 import { linkResult } from "../servlets/links.ts";
 import { unanswered, unaskable } from "./answers.ts";
 
-/** A client that can be asked nothing: that of a call which was handed over. */
+/** The client of a call that was handed over: it supports no asks. */
 export const NOBODY: ClientDescription = { capabilities: {} };
 
-/** True if these asks are for a person whom this client cannot ask, and fit on pages. */
+/** True if these asks need a person whom this client cannot ask, and can be shown on pages. */
 export const needsPerson = (asks: Asks, client: ClientDescription): boolean =>
   stringBytes(JSON.stringify(asks)) <= limits.shownAskBytes &&
   Object.keys(unaskable(asks, client)).some((key) => asks[key]!.method === "elicitation/create");
 
-/** The asker, but for what needs a person: that interrupts the call. */
+/** An asker that interrupts the call for asks that need a person, and passes other asks on. */
 export const linkAsker =
   (ask: Asker, client: ClientDescription): Asker =>
   async (asks, signal) => {
@@ -35,8 +35,8 @@ export const linkAsker =
   };
 
 /**
- * How a call is handed over that waits for a person, or takes too long for its client: its wait, and what its client gets
- * instead of the call's own result. Undefined if it waits for anything else.
+ * How to hand over a call that waits for a person or takes too long for its client: its wait, and the client's result.
+ * Undefined for any other wait.
  */
 export function handOver(
   { link, client, owner }: Pick<TaskCall, "link" | "client" | "owner">,
@@ -44,7 +44,7 @@ export function handOver(
   { id, isHandedOver }: { id: string; isHandedOver: boolean },
 ): { reason: WaitReason; result: Json } | undefined {
   if (link === undefined) return undefined;
-  // The client of a session that is its owner hears of it.
+  // The session that owns the call notifies its client.
   if (reason?.kind === "task" && owner === undefined)
     return {
       reason: { kind: "retry", until: Date.now(), ms: 0 },
@@ -66,37 +66,37 @@ const WITHOUT_CLIENT =
 
 const TASK: WaitReason = { kind: "task" };
 
-/** True for a call that has been stopped by its gate, or had no room to wait. */
+/** True for a call that was stopped by its gate, or had no room to wait. */
 const goesOn = ({ kind }: WaitReason): boolean => kind === "task" || kind === "retry";
 
-/** Hands a call to a person: it goes on as a task, and its client gets a link. */
+/** Hands a call to a person: it continues as a task, and its client gets a link. */
 export interface PersonWay extends Way {
-  /** Stops a call that takes too long for a client which hears nothing until it ends. */
+  /** Stops a call that takes too long for a client which receives nothing until the call ends. */
   gate?: CallContext["gate"];
-  /** An asker that interrupts the call for what needs a person. */
+  /** An asker that interrupts the call for asks that need a person. */
   asker(own: Asker): Asker;
 }
 
 interface PersonWayOptions {
   tasks: TaskCreator | undefined;
   tool: ToolEntry | undefined;
-  /** True if the client hears of a call while that goes on. */
+  /** True if the client receives messages while the call runs. */
   hears: boolean;
   /** Describes the call in lists; by default `call.about`. */
   about?(): TaskCall["about"];
-  /** The task that an earlier request has made of the call, or makes under this id. */
+  /** The task that an earlier request has made of the call, or is making under this id. */
   known?(): Promise<{ id: string; recorded?: Recorded }> | undefined;
-  /** What the client gets of the task: by default the link. */
+  /** The client's result for the task: by default the link. */
   shown?(task: DetailedTask): Json;
 }
 
-/** Undefined if nobody could open a page of this call. */
+/** The way to hand a call to a person; undefined if nobody could open its page. */
 export function personWay(call: TaskCall, options: PersonWayOptions): PersonWay | undefined {
   const { tasks, tool, hears, about = () => call.about, known, shown = linkIn } = options;
   if (tasks === undefined || call.link === undefined) return undefined;
   const hand = async (waiting: Suspended, isAsked: boolean) => {
     const made = await known?.();
-    // The record of a question ends with it, whatever earlier requests have recorded.
+    // The record of a consent question ends with the question, whatever earlier requests have recorded.
     const recorded = isAsked ? waiting.recorded : latest(made?.recorded, waiting.recorded);
     const reason = isAsked ? waiting.reason : TASK;
     const start = Object.assign({}, waiting, { recorded, reason });
@@ -114,13 +114,15 @@ export function personWay(call: TaskCall, options: PersonWayOptions): PersonWay 
   };
 }
 
-/** The record of earlier requests with the same state, if they left one, with the notices that this request has sent. */
+/**
+ * The record that earlier requests with the same state have left, if any, with the notices that this request has sent.
+ */
 export const latest = (
   earlier: Recorded | undefined,
   own: Recorded | undefined,
 ): Recorded | undefined => (earlier ? { ...earlier, notices: own?.notices ?? 0 } : own);
 
-/** The result that the client gets for a call which was handed over to a person as this task. */
+/** The client's result for a call that was handed over as this task. */
 function linkIn({ result }: DetailedTask): Json {
   if (!isObject(result)) throw new Error("This task was not handed over to a person.");
   return result;

@@ -18,7 +18,7 @@ export interface Tokens {
   subject?: string;
 }
 
-/** A request for authorization that was begun: what its answer is checked against. */
+/** A pending authorization request: what the provider's response is checked against. */
 export interface Begun {
   state: string;
   verifier: string;
@@ -47,7 +47,7 @@ export class Provider {
           : oauth.ClientSecretBasic(secret);
   }
 
-  /** The provider with its client secret from these variables. Throws if that is missing. */
+  /** The provider with its client secret from these variables. Throws if the secret is missing. */
   static of(
     name: string,
     settings: ProviderSettings,
@@ -65,19 +65,19 @@ export class Provider {
     return this.#client.client_id;
   }
 
-  /** The server that grants tokens, and the client that they are granted to. */
+  /** Identifies the server that grants tokens and the client that they are granted to. */
   get identity(): string {
     const { issuer, token_endpoint } = this.#settings;
     return `${issuer ?? token_endpoint} ${this.clientId}`;
   }
 
-  /** The host that people know it by. */
+  /** The provider's host, as people know it. */
   get host(): string {
     const { issuer, authorization_endpoint } = this.#settings;
     return new URL(issuer ?? authorization_endpoint!).host;
   }
 
-  /** The address at which a person grants these scopes, with PKCE. Throws `unavailable`. */
+  /** The URL at which a person grants these scopes, with PKCE. Throws `unavailable`. */
   begin(scopes: readonly string[], redirectUri: string): Promise<{ url: string; begun: Begun }> {
     return this.#does("cannot be reached", async () => {
       const { authorization_endpoint } = await this.#server();
@@ -106,8 +106,8 @@ export class Provider {
   }
 
   /**
-   * The tokens for the answer that the provider has sent by the person's browser; undefined if the person has refused.
-   * Throws `unavailable`, also for an answer that is not to what was begun, or of another issuer.
+   * The tokens for the provider's response, which the person's browser has brought; undefined if the person refused.
+   * Throws `unavailable`, also for a response to another request or of another issuer.
    */
   finish(answer: URLSearchParams, begun: Begun): Promise<Tokens | undefined> {
     const { state, verifier, nonce, redirectUri } = begun;
@@ -148,7 +148,7 @@ export class Provider {
     });
   }
 
-  /** New tokens; undefined if the provider does not grant them any more. Throws `unavailable`. */
+  /** New tokens; undefined if the provider no longer grants them. Throws `unavailable`. */
   refresh(refresh: string): Promise<Tokens | undefined> {
     return this.#does("did not renew access", async () => {
       const server = await this.#server();
@@ -170,7 +170,7 @@ export class Provider {
     });
   }
 
-  /** Has the provider forget these tokens, if it can. Throws `unavailable`. */
+  /** Revokes these tokens at the provider, if it supports that. Throws `unavailable`. */
   revoke({ access, refresh }: Tokens): Promise<void> {
     return this.#does("did not revoke access", async () => {
       const server = await this.#server();
@@ -191,7 +191,7 @@ export class Provider {
     });
   }
 
-  /** Its metadata: as configured, or what it says itself, which is asked for at most once in `limits.keySetMs`. */
+  /** The provider's metadata: as configured, or as published, which is fetched at most once in `limits.keySetMs`. */
   async #server(): Promise<oauth.AuthorizationServer> {
     const { issuer, authorization_endpoint, token_endpoint, revocation_endpoint } = this.#settings;
     const configured = {
@@ -210,7 +210,7 @@ export class Provider {
     return this.#metadata.of;
   }
 
-  /** Does something that the provider can fail. What it says of it is for the log alone, except a code of an error. */
+  /** Runs a request to the provider. The provider's messages go to the log only; its error codes are reported. */
   async #does<T>(failure: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -227,7 +227,7 @@ export class Provider {
   }
 }
 
-/** The providers of this deployment, by name. Throws for a client secret that is missing. */
+/** The providers of this deployment, by name. Throws if a client secret is missing. */
 export function providersOf(
   { ACCOUNTS = {} }: Settings,
   variables: Readonly<Record<string, string>>,
@@ -240,13 +240,13 @@ export function providersOf(
   );
 }
 
-/** Codes of a refresh token that is worth nothing any more; the second is GitHub's. */
+/** Error codes for a refresh token that is no longer valid; the second is GitHub's. */
 const OVER = new Set(["invalid_grant", "bad_refresh_token"]);
 
 function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
   const { access_token: access, refresh_token: refresh, expires_in } = granted;
   if (access.length > limits.tokenCharacters || !BEARER.test(access))
-    throw new Error("The access token is too long, or none for the Authorization header");
+    throw new Error("The access token is too long, or not valid in an Authorization header");
   const subject = oauth.getValidatedIdTokenClaims(granted)?.sub;
   return {
     access,
@@ -259,14 +259,14 @@ function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
 /** https://www.rfc-editor.org/rfc/rfc6749#appendix-A.12, without spaces. */
 const BEARER = /^[!-~]+$/;
 
-/** The `error` of an OAuth response, as far as it is one. */
+/** The `error` of an OAuth response, if it is a plain code. */
 function codeIn(error: unknown): string | undefined {
   const isResponse =
     error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError;
   return isResponse && /^[a-z_]{1,64}$/.test(error.error) ? error.error : undefined;
 }
 
-/** The error for the log: what a provider answers may hold tokens. */
+/** The error for the log, without the provider's response, which may hold tokens. */
 const withoutAnswer = (error: unknown): Error =>
   new Error(error instanceof Error ? `${error.name}: ${error.message}` : "not an error");
 
@@ -294,7 +294,7 @@ async function discovered(issuer: URL): Promise<oauth.AuthorizationServer> {
   throw new AggregateError(failures, `No metadata of ${issuer.href} was found`);
 }
 
-/** Bounded in time and size, without redirects. Plain http is for loopback hosts, as the settings demand. */
+/** Bounded in time and size, without redirects. Plain http is for loopback hosts, as in the settings. */
 const options = (url: string | undefined) => ({
   [oauth.customFetch]: bounded,
   [oauth.allowInsecureRequests]: url?.startsWith("http:") === true,

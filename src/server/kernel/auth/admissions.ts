@@ -15,7 +15,10 @@ import {
 } from "../http/unread.ts";
 import { tooMany } from "./quotas.ts";
 
-/** The part of a caller's concurrent requests, and of `limits.bodiesBytes`, that requests may hold while unwatched: see `Admission`. */
+/**
+ * The share of a caller's concurrent requests, and of `limits.bodiesBytes`, that unwatched requests may hold: see
+ * `Admission`.
+ */
 const PLACES_UNWATCHED = 1 / 2;
 const BYTES_UNWATCHED = 1 / 16;
 
@@ -31,8 +34,8 @@ export class Admissions {
   readonly #unwatched = new Set<Admission>();
 
   /**
-   * Admits a request; the request and the bytes read of its body count until its response has ended. Callers without a key
-   * share one count of bytes, and are not limited in number. Throws `too_many`.
+   * Admits a request; the request and the bytes read of its body count until its response has ended. Callers without a
+   * key share one count of bytes, and are not limited in number. Throws `too_many`.
    */
   enter(caller: string | undefined, request: Request, quota: CallerQuota): Admission {
     const now = Date.now();
@@ -57,8 +60,8 @@ export class Admissions {
   }
 
   /**
-   * Releases old admissions that are still unwatched: their clients have left, because a request that lasts for longer than
-   * a body may take is watched.
+   * Releases old admissions that are still unwatched: their clients have left, because a request that lasts for longer
+   * than a body may take is watched.
    */
   #forgetOld(now: number): void {
     for (const admission of this.#unwatched) {
@@ -72,7 +75,7 @@ export class Admissions {
     return this.#places.get(key) ?? 0;
   }
 
-  /** Called by an admission that listens for its client's departure from now on. */
+  /** Called by an admission when it starts to listen for its client's departure. */
   markWatched(admission: Admission): void {
     this.#unwatched.delete(admission);
   }
@@ -84,8 +87,9 @@ export class Admissions {
   }
 
   /**
-   * Counts more bytes of a body of which `held` are counted already; true if bodies hold so much that this request must be
-   * watched. The only body in flight always has room. Throws `too_many`, or `unavailable` if its caller has no other body.
+   * Counts more bytes of a body of which `held` are already counted; true if bodies hold so much that this request must
+   * be watched. The only body in flight always has room. Throws `too_many`, or `unavailable` if its caller has no other
+   * body.
    */
   hold(owner: string, bytes: number, held: number): boolean {
     const own = this.#bytes.get(owner) ?? 0;
@@ -111,9 +115,9 @@ export class Admissions {
 }
 
 interface AdmissionDetails {
-  /** Key under which its bytes are counted. */
+  /** Key under which the request's bytes are counted. */
   owner: string;
-  /** Keys under which its place is counted. */
+  /** Keys under which the request's place is counted. */
   counted: readonly QuotaKey[];
   quota: CallerQuota;
   /** When the request arrived, in Unix ms. */
@@ -121,11 +125,11 @@ interface AdmissionDetails {
 }
 
 /**
- * A request that was admitted. When its client disconnects, workerd stops the request: no `finally` runs, and its stream is
- * not always cancelled, so only a listener for the abort of its signal notices. A listener costs a small call some percent of
- * its CPU time, and only the request itself may add it: the platform does not let one request use the signal of another. So
- * the request is unwatched at first. It adds the listener when it waits for more than a short body, when its caller uses more
- * than half of its places, or when bodies hold much of their room.
+ * An admitted request. When its client disconnects, workerd stops the request: no `finally` runs, and its stream is not
+ * always cancelled, so only a listener for the abort of its signal notices. A listener costs a small call a few percent
+ * of its CPU time, and only the request itself may add it: the platform does not let one request use the signal of
+ * another. So the request is unwatched at first. It adds the listener when it waits for more than a short body, when
+ * its caller uses more than half of its places, or when bodies hold much of their room.
  */
 export class Admission implements BodyCounter {
   readonly began: number;
@@ -197,7 +201,7 @@ export class Admission implements BodyCounter {
       this.#unread = new Unread(owner, buffered);
       return untilEnd(response, this.#unread, end);
     }
-    // Many requests may have been let in before the first of them had an answer.
+    // Many requests may have been admitted before the first of them had a response.
     if (leavesTooMuch(owner)) {
       end();
       throw dropped(owner);
@@ -210,7 +214,7 @@ export class Admission implements BodyCounter {
     return untilRead(response, held, end);
   }
 
-  /** Releases its place and the bytes of its body. */
+  /** Releases the request's place and the bytes of its body. */
   release(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;

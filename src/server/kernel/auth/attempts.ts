@@ -13,15 +13,15 @@ export interface AttemptsEnv {
   ATTEMPTS?: DurableObjectNamespace<Attempts>;
 }
 
-/** Counts attempts of one kind in a fixed window of time, exactly: KV would lose concurrent ones. */
+/** Counts attempts of one kind in a fixed time window, exactly: KV would lose concurrent increments. */
 export class Attempts extends DurableObject {
   readonly #alarm = new Alarm(this.ctx.storage);
 
-  /** Counts one more within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
+  /** Counts one attempt within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
   take(most: number, ms: number): number {
     const now = Date.now();
     const begun = this.#counted();
-    // If it ends later than a new one would, it began before the clock was set back.
+    // A window that ends later than a new one would began before the clock was set back.
     const isOpen = begun.ends > now && begun.ends <= now + ms + limits.clockSlackMs;
     const { count, ends } = isOpen ? begun : { count: 0, ends: now + ms };
     if (count >= most) return ends - now;

@@ -8,7 +8,7 @@ import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
 import { anonymousAt, bearerIn, type Known } from "./principal.ts";
 
-/** Advice about a server that anybody may call. */
+/** How to close a server that anybody may call. */
 export const HOW_TO_CLOSE =
   "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
 
@@ -16,19 +16,25 @@ export const HOW_TO_CLOSE =
 export interface Authenticator {
   /** True if no authentication is configured. */
   isOpen: boolean;
-  /** True if anyone on the internet may call where this request did although the configuration does not say so. */
+  /** True if anyone on the internet may call the address of this request although the configuration does not say so. */
   isExposed(request: Request): boolean;
   keys: KnownKeys;
   /** The means of authentication for people; empty where none is required. */
   proof: "" | "key" | "sign-in";
-  /** The caller of the whole server, or of a profile; not a promise where no authentication is required. Throws `unauthorized`, `insufficient_scope`, `invalid_request`, `forbidden`, `unavailable`. */
+  /**
+   * The caller of the whole server, or of a profile; not a promise where no authentication is required. Throws
+   * `unauthorized`, `insufficient_scope`, `unavailable`.
+   */
   identify(request: Request, profile?: string): Principal | Promise<Principal>;
   /**
-   * One who may operate the server: by a key or a sign-in with the scope `operator`, or from this machine where no
+   * An operator of the server: by a key or a sign-in with the scope `operator`, or from this machine where no
    * authentication is configured. Throws as `identify`.
    */
   operator(request: Request): Promise<Principal>;
-  /** A caller of the whole server at the endpoint of a profile. Throws `insufficient_scope` where its scopes do not grant that. */
+  /**
+   * A caller of the whole server, at the endpoint of a profile. Throws `insufficient_scope` if its scopes do not grant
+   * the profile.
+   */
   atProfile(principal: Principal, profile: string | undefined): Principal;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
@@ -36,22 +42,25 @@ export interface Authenticator {
   metadata(request: Request): Json | undefined;
 }
 
-/** What the built-in sign-in is given. */
+/** The parts of the server that the built-in sign-in needs. */
 export interface SignInContext {
   /** The titles of profiles, by name: each is a resource of its own. */
   profiles: ReadonlyMap<string, string>;
   /**
-   * Tells whether a scope grants anything here, or at the endpoint of this profile: a configured one, or a pattern that fits a
-   * servlet or profile.
+   * True if a scope grants anything here, or at the endpoint of this profile: a configured scope, or a pattern that
+   * fits a servlet or profile.
    */
   isScope(scope: string, profile?: string): boolean;
-  /** To be called with the prefix of tokens that have ended. */
+  /** Called with the prefix of tokens that have ended. */
   onEnd(prefix: string): void;
 }
 
 /** The built-in sign-in, as far as it authenticates callers. */
 export interface SignIn {
-  /** The holder of a token that this server issued for itself or this profile; undefined if it is unknown, expired or revoked. */
+  /**
+   * The holder of a token that this server issued for itself or this profile; undefined if the token is unknown,
+   * expired or revoked.
+   */
   verify(token: string, request: Request, profile?: string): Promise<Known | undefined>;
 }
 
@@ -62,17 +71,19 @@ export interface Verified {
   scopes: readonly string[];
   /** Unix time in ms. */
   expires: number;
-  /** True if it was made for the profile, rather than for the whole server. */
+  /** True if the token was made for the profile, rather than for the whole server. */
   isForProfile: boolean;
 }
 
-/** The URLs that tokens may be made for at an endpoint: that of the whole server, and that of the endpoint's profile. */
+/** The URLs that tokens may be made for at an endpoint: the whole server's, and the profile's. */
 export interface Resources {
   whole: string;
   profile?: string;
 }
 
-/** Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`. */
+/**
+ * Verifies a JWT that was made for one of these resources. Throws `unauthorized`, `insufficient_scope`, `unavailable`.
+ */
 export type Verify = (token: string, resources: Resources) => Promise<Verified>;
 
 /** How callers prove who they are, besides API keys. */
@@ -128,7 +139,7 @@ export function createAuthenticator(
       if (verify === undefined)
         throw new Fault(
           "unauthorized",
-          "The access token is not one of this server. Sign in again.",
+          "This server did not issue the access token. Sign in again.",
         );
       return foreign(await verify(token, resources));
     }
@@ -137,7 +148,7 @@ export function createAuthenticator(
 
   /** Scopes of external tokens apply only if the configuration defines scopes. */
   const foreign = ({ name, scopes: held, expires, isForProfile }: Verified): Known => ({
-    // Who may operate is for this server to say.
+    // Only this server decides who may operate it.
     principal: {
       name,
       ...(settings.SCOPES && { scopes: held.filter((scope) => scope !== OPERATOR_SCOPE) }),
@@ -178,7 +189,7 @@ export function createAuthenticator(
     return atProfile(known, profile);
   }
 
-  /** The caller at the endpoint of a profile. Throws `insufficient_scope` where its scopes do not grant that. */
+  /** The caller at the endpoint of a profile. Throws `insufficient_scope` if its scopes do not grant the profile. */
   function atProfile(
     { principal, isForProfile }: Pick<Known, "principal" | "isForProfile">,
     profile: string | undefined,
@@ -232,7 +243,7 @@ export function createAuthenticator(
       return metadataOf(request, {
         name: title ?? settings.SERVER_TITLE ?? settings.SERVER_NAME,
         authorizationServers: [...issued, ...issuers.map(({ issuer }) => issuer)],
-        // Where no scopes are configured, they narrow no token, and other servers know none of this one's.
+        // Without configured scopes, scopes narrow no token, and other servers know none of this server's.
         scopes: [
           ...new Set([
             ...(settings.SCOPES ? granting : []),
@@ -245,7 +256,7 @@ export function createAuthenticator(
   };
 }
 
-/** Scopes and profiles as the kernel resolves them, and what features add to authentication. */
+/** Scopes and profiles as the kernel resolves them, and the features' additions to authentication. */
 interface AuthenticatorParts extends SignInParts, Omit<SignInContext, "onEnd"> {
   /** True if these scopes grant the profile. */
   grantsProfile(scopes: readonly string[], profile: string): boolean;
@@ -255,7 +266,7 @@ interface AuthenticatorParts extends SignInParts, Omit<SignInContext, "onEnd"> {
 const hasQueryToken = (url: string): boolean =>
   url.includes("access_token") && new URL(url).searchParams.has("access_token");
 
-/** How long a verified token is remembered, and how many are, in one isolate. */
+/** How long, and how many, verified tokens are remembered in one isolate. */
 const TOKEN_MEMORY_MS = 5 * 60_000;
 const TOKEN_MEMORY = 1000;
 
@@ -269,7 +280,7 @@ class TokenMemory {
   get(key: string): Known | undefined {
     const found = this.#known.get(key);
     const now = Date.now();
-    // No longer where the clock was set back.
+    // Not if the clock was set back.
     if (found === undefined || (found.at <= now && now < found.expires)) return found;
     this.#known.delete(key);
     return undefined;
@@ -283,7 +294,7 @@ class TokenMemory {
     this.#known.set(key, { ...known, at, expires: Math.min(known.expires, at + TOKEN_MEMORY_MS) });
   }
 
-  /** Forgets the tokens that begin so. */
+  /** Forgets the tokens with this prefix. */
   forget(prefix: string): void {
     for (const key of this.#known.keys()) if (key.startsWith(prefix)) this.#known.delete(key);
   }

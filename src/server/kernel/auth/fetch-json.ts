@@ -4,11 +4,12 @@ import { limits } from "../core/limits.ts";
 /** Fetches a URL; replaced in tests. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The platform's own, looked up at each call: tests replace it. */
+/** The platform's `fetch`, looked up at each call: tests replace it. */
 export const fetchNow: Fetch = (url, init) => globalThis.fetch(url, init);
 
 /**
- * The JSON at a URL, of at most `most` bytes. Redirects are not followed: they could lead to an unchecked host. Throws an error that names the URL.
+ * The JSON at a URL, of at most `most` bytes. Does not follow redirects, which could lead to an unchecked host. Throws
+ * an error that names the URL.
  */
 export async function fetchJson(fetch: Fetch, url: string, most: number): Promise<unknown> {
   const response = await fetch(url, {

@@ -1,6 +1,6 @@
 /**
- * Which API keys were made while the server runs, which are revoked, and when each was used: one object has the records, and
- * each isolate a copy of what it needs of them.
+ * Which API keys were made while the server runs, which are revoked, and when each was used. One object holds the
+ * records; each isolate has a copy of what it needs.
  */
 import { DurableObject, waitUntil } from "cloudflare:workers";
 import { Fault, report } from "../core/errors.ts";
@@ -11,18 +11,18 @@ import { storageRoom } from "../core/storage-room.ts";
 import { KnownAnswer, nearestCopy, originalOf } from "../storage/copies.ts";
 import { ownerOf, type KnownKey, type Known } from "./principal.ts";
 
-/** A stored record of an API key, besides its configuration. */
+/** The stored record of an API key, apart from its configuration. */
 export interface KeyRecord {
   /** SHA-256 of the key, in hex. */
   key: string;
-  /** When it was last used, in Unix ms, to within a few seconds; null for a key that never was. */
+  /** When it was last used, in Unix ms, to within a few seconds; null if never. */
   used: number | null;
   /** When it was revoked, in Unix ms, and by whom; null for a valid key. */
   revoked: number | null;
   by: string | null;
 }
 
-/** An API key that was made while the server runs; its configuration has none of it. */
+/** An API key that was made while the server runs, and is not in the configuration. */
 export interface MadeKey {
   /** SHA-256 of the key, in hex. */
   key: string;
@@ -36,16 +36,16 @@ export interface MadeKey {
   maker: string;
 }
 
-/** The records that every isolate has a copy of. */
+/** The records of which every isolate has a copy. */
 interface KeysKnown {
   /** Hashes of the revoked keys. */
   revoked: string[];
   made: MadeKey[];
 }
 
-/** Keys that may be there which were made while the server runs. */
+/** The most keys that may be made while the server runs. */
 const MADE_KEYS = 200;
-/** How long a removed key stays refused by name: isolates remember for minutes whose a key is. */
+/** How long a removed key is refused by name: isolates remember a key's owner for minutes. */
 const REMOVED_MS = 86_400_000;
 
 const TABLES = `
@@ -61,7 +61,7 @@ export interface KeyRecordsEnv {
 /** The Durable Object with the records of all keys. */
 export class KeyRecords extends DurableObject<KeyRecordsEnv> {
   readonly #sql = this.ctx.storage.sql;
-  /** In a copy: what is known of keys, which the original returns when the use of keys is reported to it. */
+  /** In a copy: the known records, which the original returns when key use is reported to it. */
   readonly #known: KnownAnswer<KeysKnown> | undefined;
   #used: Record<string, number> = {};
 
@@ -80,13 +80,13 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
     this.#sql.exec(TABLES);
   }
 
-  /** Notes when keys were used (Unix ms, by key), and returns what isolates know of keys. */
+  /** Records when keys were used (Unix ms, by key), and returns the records for isolates. */
   async used(used: Record<string, number>): Promise<KeysKnown> {
     if (this.#known !== undefined) {
       Object.assign(this.#used, used);
       return this.#known.get();
     }
-    // On a full disk keys can be read, and have to be for each call that stores nothing.
+    // On a full disk keys can still be read: calls that store nothing need them.
     for (const [key, at] of storageRoom.isFull ? [] : Object.entries(used)) {
       this.#sql.exec(
         "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
@@ -100,7 +100,7 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
     return { revoked, made: this.#made() };
   }
 
-  /** The keys that were made here, and not removed. */
+  /** The keys that were made here and not removed. */
   async made(): Promise<MadeKey[]> {
     return this.#made();
   }
@@ -118,7 +118,7 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
       }));
   }
 
-  /** Takes a new key, unless one with its name is there: `conflict`. Isolates know it within two seconds. */
+  /** Adds a key. Throws `conflict` if its name is taken. Isolates know the key within two seconds. */
   make({ key, name, scopes, expires, maker }: Omit<MadeKey, "made">): Promise<Settled<void>> {
     return settled(() => {
       const now = Date.now();
@@ -139,7 +139,7 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
     });
   }
 
-  /** Removes a key that was made here. It stays revoked where it is still remembered. */
+  /** Removes a key that was made here. It stays revoked while isolates remember it. */
   async remove(key: string, by: string): Promise<void> {
     await this.revoke(key, by);
     this.#sql.exec("UPDATE made SET removed = ? WHERE key = ?", Date.now(), key);
@@ -164,25 +164,28 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
   }
 }
 
-/** The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server runs. */
+/**
+ * The records of keys; undefined where the binding KEY_RECORDS is missing: then no key can be revoked while the server
+ * runs.
+ */
 export const keyRecordsOf = ({ KEY_RECORDS }: KeyRecordsEnv) =>
   KEY_RECORDS && (() => KEY_RECORDS.getByName(RECORDS));
 
-/** The copy of them that this isolate asks. */
+/** The copy of the records that this isolate asks. */
 export const nearestRecords = (env: KeyRecordsEnv) =>
   env.KEY_RECORDS && nearestCopy(env.KEY_RECORDS, RECORDS, env);
 
 const RECORDS = "keys";
-/** How long a copy goes by what it knows. */
+/** How long a copy uses its records before it asks again. */
 const COPY_MS = 1000;
 
-/** How old an isolate's knowledge of the keys may be: a revoked key is refused everywhere after that. */
+/** The greatest age of an isolate's records: after that, a revoked key is refused everywhere. */
 const KNOWN_MS = 30_000 - COPY_MS;
 
 /**
- * The API keys as this isolate knows them: those of the configuration, and the records. These are read with the first key, and
- * again with one that comes `limits.keyCheckMs` later, or that nobody knows; other calls go on by what is known. Knowledge older than
- * `KNOWN_MS` lets no key in: where the records cannot be read, a revoked key does not work for longer.
+ * The API keys as this isolate knows them: from the configuration and the records. The records are read with the first
+ * key, and again with a key that comes `limits.keyCheckMs` later or is unknown; other calls use the records as known.
+ * Records older than `KNOWN_MS` admit no key: where they cannot be read, a revoked key works no longer than that.
  */
 export class KnownKeys {
   readonly #configured: readonly KnownKey[];
@@ -190,12 +193,12 @@ export class KnownKeys {
   readonly #now: () => number;
   #revoked: ReadonlySet<string> = new Set();
   #made: readonly KnownKey[] = [];
-  /** When that was read: the time before the read. */
+  /** When the records were read: the time before the read. */
   #knownAt = -Infinity;
-  /** Why they could not be read last. */
+  /** Why the last read failed. */
   #failure: Fault | undefined;
   #askedAt = -Infinity;
-  /** Numbers of reads: of the last one that was begun, and of the last one whose answer is known. */
+  /** Numbers of reads: of the last one begun, and of the last one whose answer was applied. */
   #begun = 0;
   #applied = 0;
   #reading: Promise<void> | undefined;
@@ -211,12 +214,12 @@ export class KnownKeys {
     this.#now = now;
   }
 
-  /** True if there is one, as far as is known. */
+  /** True if any key is known. */
   get hasAny(): boolean {
     return this.#configured.length + this.#made.length > 0;
   }
 
-  /** The key of this name, as far as is known. A caller's own is known where it was let in. */
+  /** The key of this name, if known. A caller's own key was known when the caller was admitted. */
   named(name: string): KnownKey | undefined {
     const isIt = (one: KnownKey) => one.name === name;
     return this.#configured.find(isIt) ?? this.#made.find(isIt);
@@ -225,7 +228,7 @@ export class KnownKeys {
   /** The owner of a key; undefined for an unknown key. Throws `unauthorized` for an expired key, `unavailable`. */
   async ownerOf(token: string): Promise<Known | undefined> {
     const owner = ownerOf(token, this.#configured);
-    // A token of an issuer waits for no records.
+    // Tokens of issuers need no records.
     if (owner !== undefined || !token.startsWith(KEY_PREFIX)) return owner;
     await this.#know(COPY_MS);
     return ownerOf(token, this.#made);
@@ -239,7 +242,7 @@ export class KnownKeys {
     return isValid && !(await this.isRevoked(key.hash.toHex())) ? key : undefined;
   }
 
-  /** Notes that a key is used, and tells whether it is revoked. Throws `unavailable` while that is not known. */
+  /** Records that a key is used, and tells whether it is revoked. Throws `unavailable` while that is unknown. */
   async isRevoked(key: string): Promise<boolean> {
     if (this.#records === undefined) return false;
     this.#used[key] = this.#now();
@@ -247,7 +250,7 @@ export class KnownKeys {
     return this.#revoked.has(key);
   }
 
-  /** Waits until the records were read in the last so many ms. Throws `unavailable` where they cannot be. */
+  /** Waits until the records were read in the last `mostMs`. Throws `unavailable` if they cannot be read. */
   async #know(mostMs: number): Promise<void> {
     if (this.#records === undefined) return;
     const now = this.#now();
@@ -281,7 +284,7 @@ export class KnownKeys {
       if (nth < this.#applied) return;
       this.#applied = nth;
       this.#revoked = new Set(revoked);
-      // A name that the configuration gives away later is that key's alone: it names one caller.
+      // If the configuration later uses a name, only the configured key has it: a name identifies one caller.
       const own = made.filter(({ name }) => this.#configured.every((one) => one.name !== name));
       this.#made = own.map(({ key, name, scopes, expires }) => ({
         name,

@@ -10,8 +10,8 @@ type Own = typeof own;
 const own = addLimits({
   public: {
     /**
-     * Bodies of all requests in progress in one isolate. One caller may have half of what the others leave, so this is at
-     * least twice `bodyBytes`. A call takes up to twenty times the memory of its body, and an isolate has 128 MB.
+     * Bodies of all requests in progress in one isolate. One caller may have half of what the others leave, so this is
+     * at least twice `bodyBytes`. A call takes up to twenty times the memory of its body, and an isolate has 128 MB.
      */
     bodiesBytes: 8 * 1024 * 1024,
     /** Concurrent requests of one caller in one isolate. */
@@ -20,8 +20,8 @@ const own = addLimits({
     callsPerMinute: 0,
     toolCallsPerMinute: 0,
     /**
-     * Sessions with something to keep, tasks, calls with an id and large states of waiting calls that are stored for one caller per day. Each
-     * whole MiB of one counts once more, so the default allows 50 GB at most.
+     * Sessions with stored data, tasks, calls with an id, and large states of waiting calls, stored for one caller per
+     * day. Each whole MiB of an object counts once more, so the default allows at most 50 GB.
      */
     keptPerDay: 50_000,
     /**
@@ -32,9 +32,12 @@ const own = addLimits({
     registrations: 100,
   },
   internal: {
-    /** An access token: those of large organisations, with groups in them, have some 4 KB. */
+    /** Length of an access token: those of large organisations, with groups in them, have some 4 KB. */
     tokenCharacters: 16 * 1024,
-    /** How long a verified token of this server's own is remembered in one isolate: KV may return a revoked one for as long. */
+    /**
+     * How long a verified token of this server's own is remembered in one isolate: KV may return a revoked one for as
+     * long.
+     */
     ownTokenMemoryMs: 60_000,
     /** Fetches of clients' documents in `attemptsMs`, for one address and for all: any caller can name any host. */
     documentFetches: 30,

@@ -27,7 +27,7 @@ export const audienceOf = (request: Request, profile?: string): string =>
  */
 const ENDPOINT = /^\/((m|%6[dD])(c|%63)(p|%70)(\/(?<profile>[a-z][a-z0-9-]{0,31}))?\/?)?$/;
 
-/** The endpoint that a URL of the server at `origin` names, and its profile, if any; undefined for another URL. */
+/** The endpoint, and its profile if any, that a URL names on the server at `origin`; undefined for another URL. */
 function endpointIn(text: string, origin: string): { profile: string | undefined } | undefined {
   const url = /[\s#\\]/.test(text) ? null : URL.parse(text);
   if (url?.origin !== origin || url.username + url.password + url.search !== "") return undefined;
@@ -41,13 +41,13 @@ export const isEndpoint = (text: string, origin: string): boolean => {
   return found !== undefined && found.profile === undefined;
 };
 
-/** True for two URLs that name one MCP endpoint of the server at `origin`. */
+/** True if two URLs name the same MCP endpoint of the server at `origin`. */
 export function isSameEndpoint(one: string, other: string, origin: string): boolean {
   const [first, second] = [endpointIn(one, origin), endpointIn(other, origin)];
   return first !== undefined && second !== undefined && first.profile === second.profile;
 }
 
-/** Has the `resource` of a request name each MCP endpoint by the one URL for which tokens are issued. */
+/** Rewrites the `resource` of a request to the one URL of its MCP endpoint for which tokens are issued. */
 export function unifyResource(params: URLSearchParams, request: Request): void {
   const asked = params.getAll("resource");
   const { origin } = new URL(request.url);
@@ -59,7 +59,7 @@ export function unifyResource(params: URLSearchParams, request: Request): void {
   for (const one of new Set(meant)) params.append("resource", one);
 }
 
-/** The profile whose metadata is requested, or whose endpoint; undefined for the whole server's. */
+/** The profile whose metadata or endpoint is requested; undefined for the whole server. */
 export const profileAt = ({ url }: Request): string | undefined => {
   const { origin, pathname } = new URL(url);
   return endpointIn(origin + pathname.replace(METADATA_PATH, ""), origin)?.profile;
@@ -73,7 +73,7 @@ interface Protection {
 }
 
 /**
- * The metadata of the URL for which it is requested: clients compare them letter by letter.
+ * The metadata of the requested URL: clients compare URLs letter by letter.
  * https://www.rfc-editor.org/rfc/rfc9728#section-3.3
  */
 export function metadataOf(request: Request, protection: Protection): Json {
@@ -88,15 +88,15 @@ export function metadataOf(request: Request, protection: Protection): Json {
   };
 }
 
-/** The metadata's URL for a request to the MCP endpoint, as its client writes that, or to any other path. */
+/** The URL of the metadata for a request to the MCP endpoint, in the client's spelling, or to any other path. */
 const metadataUrl = ({ origin, pathname }: URL): string =>
   origin + METADATA_PATH + (pathname !== "/" && ENDPOINT.test(pathname) ? pathname : "/mcp");
 
 const needSchema = z.object({ scope: z.string() });
 
 /**
- * The `WWW-Authenticate` header for a refused request. `oauth` has the scopes that some issuer requires; absent
- * without OAuth. A fault's data may name the `scope` that this request needs.
+ * The `WWW-Authenticate` header for a refused request. `oauth` has the scopes that an issuer requires; absent without
+ * OAuth. A fault's data may name the `scope` that the request needs.
  * https://www.rfc-editor.org/rfc/rfc6750#section-3, https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
 export function challengeOf(

@@ -26,11 +26,11 @@ export const originPolicy = (
 /** URLs that are safe without an Origin header: avoids parsing in the common case. */
 const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1)[:/])/;
 
-/** How a request came, before it was put to the server's own origin. */
+/** How a request arrived, before its URL was rewritten to the server's own origin. */
 interface Arrival {
-  /** The address that its client has used, as far as that is known. */
+  /** The address that its client used, as far as known. */
   url: URL;
-  /** The address that its Host header names, if a trusted proxy has named another. */
+  /** The address in its Host header, if a trusted proxy has named another. */
   host?: URL;
   readonly isLocal: boolean;
 }
@@ -41,22 +41,22 @@ const DOTTED = /\.[:/]/;
 /** The original URL of each request whose URL was rewritten, and whether it came from this machine. */
 const arrivals = new Notes<Request, Arrival>();
 
-/** The origin of a request's URL. Those of the usual shape are not parsed. */
+/** The origin of a request's URL. URLs of the usual form are not parsed. */
 export const originOf = ({ url }: Request): string =>
   /^https?:\/\/[a-z\d.-]*[a-z][a-z\d.-]*(:\d{4,5})?(?=\/)/.exec(url)?.[0] ?? new URL(url).origin;
 
-/** The address that the client of a request has used. */
+/** The address that the client of a request used. */
 export const arrivalOf = (request: Request): URL =>
   arrivals.get(request)?.url ?? new URL(request.url);
 
 /**
- * The address whose origin is the audience of a request's tokens: PUBLIC_URL, else that of the Host header. What a proxy
- * says does not choose it.
+ * The address whose origin is the audience of a request's tokens: PUBLIC_URL, else that of the Host header. A proxy's
+ * headers do not choose it.
  */
 export const audienceAt = (request: Request): string =>
   arrivals.get(request)?.host?.href ?? request.url;
 
-/** Copies the arrival of `from` to a request that is made of it. */
+/** Copies the arrival of `from` to a request made from it. */
 export function arrivedAs(from: Request, made: Request): Request {
   const arrival = arrivals.get(from);
   if (arrival) arrivals.set(made, arrival);
@@ -72,8 +72,8 @@ export function withoutHeader(request: Request, header: string): Request {
 
 /**
  * The request at the server's own origin, by which everything names this server: at PUBLIC_URL if that is set, else
- * where a trusted proxy says that its client has sent it, else as it came, without a dot at the end of its host. How it came is remembered for what depends on
- * that. Throws `invalid_request`.
+ * where a trusted proxy says that its client has sent it, else as it came, without a dot at the end of its host. How it
+ * came is remembered for what depends on that. Throws `invalid_request`.
  */
 export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   const { own, runs } = policy;
@@ -81,7 +81,7 @@ export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   const dotted = DOTTED.test(request.url) ? URL.parse(request.url) : null;
   const at = own ?? forwarded ?? (dotted === null ? undefined : withoutDotIn(dotted));
   const isMoved = at !== undefined && !request.url.startsWith(at.href);
-  // Most requests: nothing more could be learnt from their address.
+  // Most requests: their address tells nothing more.
   if (!isMoved && (runs === undefined || (own !== undefined && runs !== ON_LOOPBACK)))
     return request;
   if (own === undefined && runs === ON_LOOPBACK && HERE.test(request.url)) {
@@ -96,7 +96,7 @@ export function atOwnOrigin(request: Request, policy: OriginPolicy): Request {
   return made;
 }
 
-/** The arrival of a request whose URL is left as it is. It is computed when it is asked for. */
+/** The arrival of a request whose URL is unchanged, computed on demand. */
 class LocalArrival implements Arrival {
   readonly #request: Request;
 
@@ -116,7 +116,9 @@ class LocalArrival implements Arrival {
 const ON_LOOPBACK = "on-loopback";
 const SELF_HOSTED = "self-hosted";
 
-/** The origin that src/tools/host/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`. */
+/**
+ * The origin that src/tools/host/platform/front.ts has read from a trusted proxy's headers. Clients cannot set `cf`.
+ */
 const forwardedTo = ({ cf }: Request): URL | undefined => {
   const origin: unknown = cf?.["forwardedOrigin"];
   return typeof origin === "string" ? withoutDotIn(new URL(origin)) : undefined;
@@ -128,8 +130,8 @@ function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "") {
     throw new Fault("invalid_request", NO_HOST);
   }
-  // A proxy in front of a server of one's own holds the certificate, and passes the name on. With another port, or if it
-  // says so, the client has used plain http.
+  // A proxy in front of a self-hosted server holds the certificate, and passes the name on. With another port, or if it
+  // says so, the client used plain http.
   const protocol = headers.get("x-forwarded-proto")?.split(",").at(-1)?.trim() ?? "https";
   const isProxied =
     runs === SELF_HOSTED &&
@@ -144,8 +146,8 @@ function addressOf({ url: text, headers }: Request, { own, runs }: OriginPolicy)
 }
 
 /**
- * True for a request from a loopback address to a loopback name, which no proxy has passed on. Clients can write all of
- * this themselves: it says something only where none but this machine can reach the server.
+ * True for a request from a loopback address to a loopback name that no proxy passed on. Clients can forge all of this:
+ * it proves something only where no other machine can reach the server.
  */
 function isFromHere(request: Request, { hostname }: URL): boolean {
   const address = request.headers.get("cf-connecting-ip");
@@ -157,29 +159,29 @@ function isFromHere(request: Request, { hostname }: URL): boolean {
 const isPassedOn = (headers: Headers): boolean =>
   ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"].some((name) => headers.has(name));
 
-/** True for a request from this machine. Only `dev` can tell, where it listens on loopback: `RUNS` says so. */
+/** True for a request from this machine. Only `dev` on loopback can tell: `RUNS` says so. */
 export const isLocal = (request: Request): boolean => arrivals.get(request)?.isLocal ?? false;
 
-/** Valid URLs at the usual names of this machine, told without parsing. */
+/** URLs with the usual names of this machine, recognized without parsing. */
 const HERE = /^http:\/\/(localhost|127\.0\.0\.1)(:[1-5]?\d{1,4})?\//;
 
-/** True if the client has used a name of this machine, and the server's own is one, too. */
+/** True if both the client's address and the server's own are loopback names. */
 export const isAtLoopback = (request: Request): boolean =>
   isLoopbackUrl(request.url) && (isAsItCame(request) || isLoopbackUrl(arrivalOf(request).href));
 
 const isLoopbackUrl = (url: string): boolean => HERE.test(url) || isLoopback(new URL(url).hostname);
 
-/** True for a request whose client has used the address of its URL, as far as that is known. */
+/** True if the client used the address of the request's URL, as far as known. */
 function isAsItCame(request: Request): boolean {
   const arrival = arrivals.get(request);
   return arrival === undefined || arrival instanceof LocalArrival;
 }
 
-/** True for an address to which a request cannot be read on its way. */
+/** True for an address to which requests cannot be read in transit. */
 export const isSafe = ({ protocol, hostname }: URL): boolean =>
   protocol === "https:" || isLoopback(hostname);
 
-/** True for a host that this server answers at all. */
+/** True for a host that this server serves. */
 const isOurs = ({ hostname }: URL, { own, runs, ALLOWED_HOSTS }: OriginPolicy): boolean =>
   (own === undefined && runs !== SELF_HOSTED) ||
   hostname === own?.hostname ||
@@ -188,7 +190,7 @@ const isOurs = ({ hostname }: URL, { own, runs, ALLOWED_HOSTS }: OriginPolicy): 
 
 const hostOf = (request: Request): URL => arrivals.get(request)?.host ?? arrivalOf(request);
 
-/** True for an address at which plain http is served, and for all https ones. */
+/** True for https addresses, and for those at which plain http is served. */
 const isSafeEnough = (url: URL, { own, ALLOWED_HOSTS }: OriginPolicy): boolean =>
   isSafe(url) || url.origin === own?.origin || ALLOWED_HOSTS.includes(url.hostname);
 
@@ -197,9 +199,10 @@ export const isServed = (request: Request, policy: OriginPolicy): boolean =>
   isOurs(hostOf(request), policy) && isSafeEnough(arrivalOf(request), policy);
 
 /**
- * Refuses requests for other hosts, where this server's are known, and those that a web page could make a browser send:
- * from a foreign origin, or to a name that was rebound to this machine. A Worker cannot see the address that it is bound
- * to, so plain http is for loopback names only. Takes the request at its own origin, and the value of its `Origin` header.
+ * Refuses requests for other hosts, where this server's are known, and requests that a web page could make a browser
+ * send: from a foreign origin, or to a name that was rebound to this machine. A Worker cannot see the address that it
+ * is bound to, so plain http is for loopback names only. Takes the request at the server's own origin, and the value of
+ * its `Origin` header.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security--endpoint
  *
  * Throws `misdirected`, `forbidden`.
@@ -234,11 +237,11 @@ function isAllowedOrigin(
   origin: string,
   { ALLOWED_ORIGINS: allowed, own }: OriginPolicy,
 ): boolean {
-  // As given: `null` and the origins of apps, such as `chrome-extension://…`, have no parsed form.
+  // Compared verbatim: `null` and the origins of apps, such as `chrome-extension://…`, have no parsed form.
   if (origin !== "*" && allowed.includes(origin)) return true;
   if (!URL.canParse(origin)) return false;
   const given = new URL(origin);
-  // An origin has no path, and only a well-formed one is equal to its parsed form.
+  // An origin has no path, and only a well-formed one equals its parsed form.
   if (given.origin !== origin.toLowerCase()) return false;
   const parsed = withoutDotIn(given);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") return false;
@@ -251,8 +254,8 @@ function isAllowedOrigin(
 }
 
 /**
- * The correction of an entry of ALLOWED_ORIGINS that can be equal to no Origin header: browsers send the scheme and, of
- * web pages, the host in lower case, and no path, default port or wildcard. Undefined for all others.
+ * The correction of an entry of ALLOWED_ORIGINS that can equal no Origin header: browsers send the scheme and, for web
+ * pages, the host in lower case, and no path, default port or wildcard. Undefined for all others.
  */
 export function correctedOrigin(entry: string): string | undefined {
   if (entry === "*") return undefined;
@@ -268,16 +271,16 @@ export function correctedOrigin(entry: string): string | undefined {
 }
 
 /**
- * True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https, on
- * this machine too, where whoever serves https under the same name could serve http as well.
+ * True for the origin of a page at this address. An http page may have been tampered with; a proxy may terminate https,
+ * also on this machine, where whoever serves https under the same name could serve http too.
  */
 const isPageOf = ({ host, protocol }: URL, origin: URL): boolean =>
   origin.host === host && (origin.protocol === protocol || origin.protocol === "https:");
 
 /**
  * The addresses at which a browser may have this server's page that a request is for or from, the likeliest first: the
- * server's own, and the one that it was sent to. What a browser sends a form to it says by its Origin; a request without one,
- * such as one that opens a page, may have come through a proxy that names a loopback host. Empty for a page of another site.
+ * server's own, and the address of the request. A form's address is in its Origin header; a request without one, such
+ * as one that opens a page, may have come through a proxy that names a loopback host. Empty for a page of another site.
  */
 export function pageAddresses(request: Request): URL[] {
   const own = new URL(request.url);
@@ -299,7 +302,9 @@ export function demandOwnOrigin(request: Request): void {
     );
 }
 
-/** An IPv4 address as it is usually written, told without the library: each anonymous request has its network counted. */
+/**
+ * An IPv4 address in its usual form, recognized without the library: every anonymous request is counted by its network.
+ */
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 
 /** The network of an address: an IPv4 address, or the /64 of an IPv6 address. */

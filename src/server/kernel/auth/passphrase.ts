@@ -1,14 +1,17 @@
 /** The most iterations of PBKDF2 that workerd allows. */
 const ITERATIONS = 100_000;
 
-/** A hash of the owner's passphrase: `pbkdf2:<iterations>:<salt>:<hash>`, the last two in base64. Not with `$`, as earlier ones: wrangler expands it in an .env. */
+/**
+ * A hash of the owner's passphrase: `pbkdf2:<iterations>:<salt>:<hash>`, the last two in base64. `$` is no separator
+ * because wrangler expands it in variables.
+ */
 export async function hashPassphrase(passphrase: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   const hash = await derive(passphrase, salt, ITERATIONS);
   return `pbkdf2:${ITERATIONS}:${toBase64(salt)}:${toBase64(hash)}`;
 }
 
-/** True if `hashed` was made of this passphrase. Takes the same time for every wrong one. */
+/** True if `hashed` was made from this passphrase. Takes the same time for every wrong passphrase. */
 export async function isPassphrase(passphrase: string, hashed: string): Promise<boolean> {
   const [, iterations, salt, expected] = hashed.split(/[$:]/);
   if (salt === undefined || expected === undefined) return false;
@@ -19,7 +22,10 @@ export async function isPassphrase(passphrase: string, hashed: string): Promise<
   return difference === 0;
 }
 
-/** https://www.rfc-editor.org/rfc/rfc8018#section-5.2. Keyboards differ in how they compose letters. */
+/**
+ * PBKDF2 of the normalized passphrase, as keyboards differ in how they compose letters.
+ * https://www.rfc-editor.org/rfc/rfc8018#section-5.2
+ */
 async function derive(
   passphrase: string,
   salt: Uint8Array<ArrayBuffer>,

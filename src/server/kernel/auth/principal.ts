@@ -4,7 +4,7 @@ import { Fault } from "../core/errors.ts";
 import { ANONYMOUS, type Principal } from "../core/model.ts";
 import { networkOf } from "./origin.ts";
 
-/** An API key, of which only the hash is known. */
+/** An API key, known by its hash only. */
 export interface KnownKey {
   name: string;
   /** SHA-256. */
@@ -31,7 +31,7 @@ export interface Known {
   expires: number;
   /** The hash of an API key, in hex. */
   key?: string;
-  /** True if the token was made for the profile at whose endpoint it came. */
+  /** True if the token was made for the profile whose endpoint it was sent to. */
   isForProfile?: boolean;
 }
 

@@ -5,20 +5,20 @@ import { PART } from "../core/parts.ts";
 import { hasRow, hasTable } from "../storage/tables.ts";
 
 /**
- * Before a caller is refused more, the objects that were longest unheard of are asked what they hold: so many, and
- * after such a pause. A request may make a thousand others.
+ * Before a caller is refused more bytes, so many of the objects that reported longest ago are asked how much they hold,
+ * with such a pause between audits. One request may create a thousand objects.
  */
 const AUDITED_OBJECTS = 200;
 const AUDIT_MS = 60_000;
 
 const MINUTE = 60_000;
 
-/** The most of the reserve that one object is lent: a part, in which all is counted. */
+/** Reserve available to one object: one 1 MiB part. */
 export const MOST_LENT = PART;
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS held (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL, nth INTEGER NOT NULL)",
-  // Those of an object's bytes that are of the reserve.
+  // The bytes of an object that come from the reserve.
   "CREATE TABLE IF NOT EXISTS lent (object TEXT PRIMARY KEY, bytes INTEGER NOT NULL)",
 ];
 
@@ -37,10 +37,10 @@ export interface QuotaEnv {
   QUOTAS?: DurableObjectNamespace<Quota>;
 }
 
-/** The most that a caller may hold in all objects together, in bytes. */
+/** The most bytes that a caller may hold in all objects together. */
 export interface Most {
   most: number;
-  /** Bytes above that which may be lent; 0 for what adds to files. */
+  /** Additional bytes that may be lent; 0 for files. */
   reserve: number;
 }
 
@@ -51,16 +51,19 @@ interface Held extends Record<string, SqlStorageValue> {
 }
 
 /**
- * Counts what one caller takes. Calls are counted in memory: an object is evicted only after a pause in which its
- * buckets have refilled. Each bucket holds a minute's calls and refills steadily. Bytes that servlets keep for
- * the caller are stored, by the object that has them.
+ * Counts what one caller uses. Calls are counted in memory: an object is evicted only after a pause in which its
+ * buckets have refilled. Each bucket holds a minute's calls and refills steadily. Bytes that servlets keep for the
+ * caller are stored, by object.
  */
 export class Quota extends DurableObject<HolderEnv> {
   readonly #buckets = new Map<string, { left: number; at: number }>();
-  /** When the objects may be asked again what they hold, in Unix ms. */
+  /** When the objects may be audited again, in Unix ms. */
   #audited = 0;
 
-  /** Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait in ms. */
+  /**
+   * Counts a call of this tool (empty for any call) and returns 0; if none is left, counts nothing and returns the wait
+   * in ms.
+   */
   take(tool: string, perMinute: number): number {
     const now = Date.now();
     const { left, at } = this.#buckets.get(tool) ?? { left: perMinute, at: now };
@@ -71,8 +74,9 @@ export class Quota extends DurableObject<HolderEnv> {
   }
 
   /**
-   * Sets how many bytes an object of servlet state holds for this caller; 0 if it holds nothing any more. Returns how many
-   * of them are of the reserve. Undefined, and nothing is set, if they are more than before, and do not fit.
+   * Sets how many bytes an object of servlet state holds for this caller; 0 for an object that holds none any more.
+   * Returns how many of them come from the reserve; undefined, without a change, if they are more than before and do
+   * not fit.
    */
   async hold(object: string, bytes: number, of: Most): Promise<number | undefined> {
     const { sql } = this.ctx.storage;
@@ -84,12 +88,12 @@ export class Quota extends DurableObject<HolderEnv> {
       if (lent === undefined) return undefined;
     }
     this.#set(object, bytes, lent);
-    // A caller for whom nothing is kept any more leaves nothing here either.
+    // A caller without held bytes leaves no record here either.
     if (!hasRow(sql, "SELECT 1 FROM held")) await this.ctx.storage.deleteAll();
     return lent;
   }
 
-  /** The ids of the objects that hold something for this caller. */
+  /** The ids of the objects that hold bytes for this caller. */
   async holding(): Promise<string[]> {
     const { sql } = this.ctx.storage;
     if (!hasTable(sql, "held")) return [];
@@ -100,7 +104,7 @@ export class Quota extends DurableObject<HolderEnv> {
       .map(({ object }) => object);
   }
 
-  /** The bytes that `hold` would let this object hold now, where all may hold `most`. */
+  /** The bytes that `hold` would allow this object now, if all objects may hold `most`. */
   async available(object: string, most: number): Promise<number> {
     const { sql } = this.ctx.storage;
     if (!hasTable(sql, "held")) return most;
@@ -111,12 +115,12 @@ export class Quota extends DurableObject<HolderEnv> {
     return Math.max(own - lent, most - others);
   }
 
-  /** The bytes of the reserve that an object has if it holds so many; undefined if they do not fit. */
+  /** The reserve bytes of an object that holds so many bytes; undefined if they do not fit. */
   #lentFor(object: string, bytes: number, { most, reserve }: Most): number | undefined {
     const { own, lent, others } = this.#held(object);
     const excess = Math.max(0, others + bytes - most);
     const lentThen = Math.min(excess, bytes, lent + Math.max(0, bytes - own));
-    // Half is for objects that hold something already: what is in them can be read and deleted.
+    // Half is for objects that already hold something, so that their content can be read and deleted.
     const lendable = own > 0 ? reserve : reserve / 2;
     const fits =
       bytes <= own - lent ||
@@ -125,7 +129,7 @@ export class Quota extends DurableObject<HolderEnv> {
     return fits ? lentThen : undefined;
   }
 
-  /** The bytes that this object holds, those of them that are of the reserve, and the bytes of all others together. */
+  /** The bytes of this object, those of them from the reserve, and the bytes of all others together. */
   #held(object: string) {
     const query = `SELECT COALESCE(SUM(bytes) FILTER (WHERE object = ?1), 0) AS own,
       COALESCE(SUM(bytes) FILTER (WHERE object <> ?1), 0) AS others,
@@ -146,8 +150,8 @@ export class Quota extends DurableObject<HolderEnv> {
   }
 
   /**
-   * Asks the objects that were longest unheard of what they hold: one that died between a change of its own and the
-   * count of it here is counted for too much until then.
+   * Asks the objects that reported longest ago how much they hold: an object that died between a change of its own and
+   * its report is counted too high until then.
    */
   async #audit(asking: string): Promise<void> {
     const { SERVLET_STATES: objects } = this.env;
@@ -160,7 +164,7 @@ export class Quota extends DurableObject<HolderEnv> {
       rows.map(async ({ object, nth }) => {
         try {
           const bytes = await objects.get(objects.idFromString(object)).held();
-          // Unless it was heard of meanwhile: its answer is older then.
+          // Unless it has reported meanwhile: then its answer is older.
           if (hasRow(sql, "SELECT 1 FROM held WHERE object = ? AND nth = ?", object, nth)) {
             this.#set(object, bytes, Math.min(bytes, this.#held(object).lent));
           }

@@ -4,13 +4,16 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "./limits.ts";
 import { PART } from "../core/parts.ts";
 
-/** A counter, and how far it may go. */
+/** A counter and its limit. */
 export interface Count {
   counter: DurableObjectStub<Attempts>;
   most: number;
 }
 
-/** The counters of one kind of action of a caller, the wider network first: what it refuses makes no counter of its own. */
+/**
+ * The counters of one kind of action of a caller, the wider network first: an action that its counter rejects creates
+ * no further counter.
+ */
 export function countsOf(
   counters: DurableObjectNamespace<Attempts>,
   { action, caller, most }: { action: string; caller: string; most: number },
@@ -23,7 +26,7 @@ export function countsOf(
     }));
 }
 
-/** Counts one more in each. If one is used up, counts in none and returns the wait in ms, else 0. */
+/** Counts one in each. If one counter is used up, counts in none and returns the wait in ms, else 0. */
 export async function takeAll(counts: readonly Count[], ms: number): Promise<number> {
   for (const [at, { counter, most }] of counts.entries()) {
     const waitMs = await counter.take(most, ms);
@@ -40,7 +43,7 @@ export async function giveBackAll(counts: readonly Count[]): Promise<void> {
 
 const DAY = 86_400_000;
 
-/** Counts stored objects by caller, if ATTEMPTS is bound: each once, and once more for each whole MiB. */
+/** Counts stored objects by caller, if ATTEMPTS is bound: one for each, and one more for each whole MiB. */
 export function storageQuota({
   ATTEMPTS: counters,
 }: AttemptsEnv): (caller: string | undefined, bytes?: number) => Promise<void> {

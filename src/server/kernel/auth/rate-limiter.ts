@@ -17,7 +17,7 @@ export class RateLimiter {
   readonly #countStored: ReturnType<typeof storageQuota>;
   readonly #admissions = new Admissions();
 
-  /** RATE_LIMIT is the platform's own; otherwise QUOTAS counts. Throws if a limit is set and neither is bound. */
+  /** RATE_LIMIT is the platform's limiter; without it QUOTAS counts. Throws if a limit is set and neither is bound. */
   constructor(
     { RATE_LIMIT, QUOTAS }: RateLimiterEnv,
     countStored: ReturnType<typeof storageQuota>,
@@ -45,7 +45,10 @@ export class RateLimiter {
     return this.enter(callerKey(anonymousAt(request)), request);
   }
 
-  /** As `enter`, at less cost: the caller must read the body with the admission as its counter, and call `leaving` before it waits. */
+  /**
+   * As `enter`, but cheaper: the caller must read the body with the admission as its counter, and call `leaving` before
+   * it waits.
+   */
   enterUnwatched(caller: string | undefined, request: Request): Admission {
     return this.#admissions.enter(caller, request, {
       admit: caller !== undefined && this.#counts ? (tool) => this.#count(caller, tool) : undefined,

@@ -6,7 +6,7 @@ import { countsOf, giveBackAll, takeAll, type Count } from "./quotas.ts";
 import type { Attempts } from "./attempts.ts";
 import { isLocal, networkOf } from "./origin.ts";
 
-/** Wrong identity assertions of enterprises in `limits.attemptsMs` from one address. */
+/** Wrong enterprise identity assertions in `limits.attemptsMs` from one address. */
 const WRONG_ASSERTIONS = 30;
 
 /**
@@ -40,7 +40,7 @@ export class SignInLimiter {
     await take([...ofAddress, this.#ofAll("document", limits.documentFetchesOfAll)]);
   }
 
-  /** Checks a passphrase and counts a wrong one. Counts before the check, because attempts can be concurrent. */
+  /** Checks a passphrase and counts a wrong one. Counts before the check, as attempts can be concurrent. */
   async passphrase(request: Request, isRight: () => Promise<boolean>): Promise<boolean> {
     if (isLocal(request)) return isRight();
     const ofAddress = this.#ofAddress("passphrase", request, limits.wrongPassphrases);
@@ -51,7 +51,7 @@ export class SignInLimiter {
     return true;
   }
 
-  /** Does what an identity assertion is sent for, and counts a wrong one: the answer is then not a success. */
+  /** Runs the request of an identity assertion, and counts a wrong assertion: one whose response is not a success. */
   async assertion(request: Request, work: () => Promise<Response>): Promise<Response> {
     if (isLocal(request)) return work();
     const counts = this.#ofAddress("assertion", request, WRONG_ASSERTIONS);

@@ -9,9 +9,9 @@ export interface CompletionRequest {
 }
 
 /**
- * The subject of a call, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name` is the
- * name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked. `pinned` are the
- * arguments that the profile gave the call when it began; no client can name them.
+ * The subject of a call, as plain data: it can be sealed, stored and sent. `Registry.resolve` finds its entry. `name`
+ * is the name that callers see, a URI, or the servlet whose client has changed its roots; `input` is not checked.
+ * `pinned` has the arguments that the profile set when the call began; clients cannot name them.
  */
 export type CallRef =
   | { kind: "tool"; name: string; input: Json; pinned?: Json }
@@ -20,7 +20,7 @@ export type CallRef =
   | { kind: "completion"; name: string; input: CompletionRequest }
   | { kind: "roots"; name: string };
 
-/** The MCP method by which clients make such calls. */
+/** The MCP method for each kind of call. */
 export const METHODS: Readonly<Record<CallRef["kind"], string>> = {
   tool: "tools/call",
   prompt: "prompts/get",

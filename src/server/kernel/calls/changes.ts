@@ -17,8 +17,8 @@ export interface Publisher {
 }
 
 /**
- * Publishes a call's change notifications on the hub of its principal, and passes all others to `rest`. The call
- * does not wait for that; equal changes of one turn are published once.
+ * Publishes a call's change notifications on the hub of its principal, and passes other notifications to `rest`. The
+ * call does not wait; equal changes in one turn are published once.
  */
 export function changes(
   { hub }: { hub?: (() => Publisher) | undefined },
@@ -85,8 +85,8 @@ export function progressTextOf({ method, params = {} }: Notification): string | 
 }
 
 /**
- * The name of the hub of all hubs, and the beginning of those of its copies, each of which has some of them. Names of
- * principals are those of keys, without spaces, or begin with a URL or `jwt:`.
+ * The name of the hub of all hubs, and the prefix of its copies' names; each copy has some of the hubs. Principals are
+ * named by keys, without spaces, or begin with a URL or `jwt:`.
  */
 export const ALL_HUBS = "all hubs";
 

@@ -18,17 +18,17 @@ export class Rerun {
 
 type Next<R> = R | Rerun | Promise<R | Rerun>;
 
-/** A surface's decisions on a call: on its result, and on its waiting, by what it waits for. */
+/** A surface's decisions on a call: on its result, and on its waits, by reason. */
 export interface Policy<R> {
   ended(result: Json): R | Promise<R>;
-  /** If absent, what the run throws is thrown. */
+  /** If absent, errors of the run are rethrown. */
   failed?: ((error: unknown) => R | Promise<R>) | undefined;
   waits: { [K in WaitReason["kind"]]: (waiting: Waiting<K>) => Next<R> };
 }
 
-/** A way in which a call goes on that cannot end now: as a task, by a person, or with the next request of its client. */
+/** How a call that cannot end now continues: as a task, by a person, or with the client's next request. */
 export interface Way {
-  /** Takes a call that waits, and makes what its client gets instead of a result; undefined if it takes no such call. */
+  /** Takes a waiting call, and makes the client's response; undefined if it does not take this call. */
   take(waiting: Waiting): Promise<Json> | undefined;
 }
 
@@ -42,8 +42,8 @@ export const allReasons = <R>(make: (waiting: Waiting) => Next<R>): Policy<R>["w
 });
 
 /**
- * Runs what a reference stands for, or goes on from where it waits, until it ends or its policy takes it over. This is the only place that sees a suspended
- * call. Throws faults of the call and of its policy.
+ * Runs the subject of a reference, or resumes it, until it ends or its policy takes it over. Only this function sees a
+ * suspended call. Throws faults of the call and of its policy.
  */
 export async function perform<R>(
   entry: Pick<Entry, "subject" | "run">,

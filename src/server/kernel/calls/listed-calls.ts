@@ -12,7 +12,9 @@ export interface ListedCall extends Omit<ShownRow, "kind"> {
   until: number;
 }
 
-/** The name under which a caller's calls are listed; undefined for an anonymous caller, unless it is on this machine. */
+/**
+ * The name under which a caller's calls are listed; undefined for an anonymous caller, unless it is on this machine.
+ */
 export function listerOf({ name, address = "" }: Principal): string | undefined {
   if (name !== ANONYMOUS.name) return name;
   // As `networkOf` names the loopback addresses.
@@ -34,7 +36,7 @@ const isEnded = ({ status }: Pick<ListedCall, "status">): boolean =>
 /** One person's list, sealed in an object's SQLite, and the open pages that follow it. */
 export class ListedCalls {
   readonly #sql: SqlStorage;
-  /** The streams, the oldest first, each with the function that tells it something. */
+  /** The open streams, the oldest first, each with its function that sends an event. */
   readonly #watching = new Map<Connection, (event: string) => void>();
   #changed: Promise<unknown> = Promise.resolve();
 
@@ -64,7 +66,7 @@ export class ListedCalls {
     });
   }
 
-  /** Keeps one that is listed until this Unix time in ms, at least. */
+  /** Keeps a listed call until this Unix time in ms, at least. */
   prolong(id: string, until: number): Promise<void> {
     return this.#inTurn(() => {
       this.#sql.exec("UPDATE listed SET until = MAX(until, ?) WHERE id = ?", until, id);
@@ -78,14 +80,14 @@ export class ListedCalls {
     });
   }
 
-  /** Changes are made in the order in which they came, although sealing takes a while. */
+  /** Applies changes in the order of their arrival, although sealing takes time. */
   #inTurn(change: () => Promise<void> | void): Promise<void> {
     const done = this.#changed.then(change);
     this.#changed = done.catch(() => {});
     return done;
   }
 
-  /** The newest first. */
+  /** All calls, the newest first. */
   async all(sealer: Sealer): Promise<ListedCall[]> {
     const rows = this.#sql
       .exec<Row>("SELECT id, sealed FROM listed WHERE until > ? ORDER BY updated DESC", Date.now())
@@ -99,7 +101,10 @@ export class ListedCalls {
     return all.filter((one) => one !== undefined);
   }
 
-  /** An event stream: the whole list, then each change. Above `limits.consoleStreams` it ends the oldest, and says why. */
+  /**
+   * An event stream: the whole list, then each change. Above `limits.consoleStreams` it ends the oldest stream, and
+   * says why.
+   */
   async watch(caller: string, sealer: Sealer): Promise<ReadableStream<Uint8Array>> {
     const connection: Connection = new Connection({
       caller,
@@ -131,7 +136,7 @@ export class ListedCalls {
     for (const tell of this.#watching.values()) tell(event);
   }
 
-  /** When the next one is dropped, in Unix ms; undefined if none is listed. */
+  /** When the next call expires, in Unix ms; undefined if none is listed. */
   nextEnd(): number | undefined {
     const query = "SELECT MIN(until) AS until FROM listed";
     return this.#sql.exec<{ until: number | null }>(query).one().until ?? undefined;
@@ -144,7 +149,7 @@ export class ListedCalls {
 
 const eventOf = (calls: readonly ListedCall[]): string => `data: ${JSON.stringify(calls)}\n\n`;
 
-/** Its page would connect again at once, and another would end for it. */
+/** Tells a page why its stream ends: otherwise it would reconnect at once, and end another. */
 const crowded = () => `event: crowded\ndata: ${limits.consoleStreams}\n\n`;
 
 const placeOf = (id: string): string => `listed ${id}`;

@@ -1,4 +1,4 @@
-/** Which arguments of a call do pages show? No secrets, and beginnings. */
+/** Arguments of calls as pages show them: beginnings only, without secrets. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import { beginningOf, printableLine, shortened } from "../core/text.ts";
@@ -24,13 +24,13 @@ const HIDDEN = "(hidden)";
 const SECRET =
   /pass(word|phrase|wd|code)|^(pass|pwd|pin|otp|cvv|cvc)$|secret|token|(api|access|private)[-_]?key|credential|authorization|bearer|cookie/i;
 
-/** The parts of an address that may be secrets: a user with a password, and values of its query. */
+/** The parts of a URL that may be secrets: a user with a password, and values of the query. */
 const IN_ADDRESS = /(\/\/)[^\s/?#@]+@|([?&#]([^\s=&#]{1,100})=)[^\s&#]+/g;
 
-/** Characters of a text in which addresses are looked for: more than any page shows. */
+/** Characters of a text in which URLs are searched: more than any page shows. */
 const LOOKED_AT = 10_000;
 
-/** The beginning of a text, without the secrets of addresses in it. */
+/** The beginning of a text, without the secrets of URLs in it. */
 const withoutKeys = (text: string): string =>
   beginningOf(text, LOOKED_AT).replace(
     IN_ADDRESS,
@@ -65,13 +65,13 @@ export function shownArguments(args: unknown, entry?: ShownEntry): Record<string
   );
 }
 
-/** A value as JSON, without what looks like a secret. */
+/** A value as JSON, without likely secrets. */
 export const withoutSecrets = (value: unknown, isHidden = hides(undefined)): string =>
   JSON.stringify(value, (name, one: unknown) =>
     isHidden(name, one) ? HIDDEN : typeof one === "string" ? withoutKeys(one) : one,
   ) ?? "";
 
-/** A value in a few words; a list of plain values has its first ones, and any other their number. */
+/** A short form of a value: a list of plain values has its first ones, any other list its length. */
 function briefly(value: unknown): string {
   if (isObject(value)) return "{…}";
   if (!Array.isArray(value)) return withoutKeys(String(value));
@@ -83,7 +83,7 @@ function briefly(value: unknown): string {
   return [...first.map(briefly), ...more].join(" | ");
 }
 
-/** The words for a call in lists. Its task keeps them as long as it exists. */
+/** The description of a call in lists. Its task stores it for its whole life. */
 export function aboutOf(entry: Pick<Entry, "ref" | "servlet" | "tool">): AboutCall {
   const { ref, servlet } = entry;
   const isHidden = hides(entry);

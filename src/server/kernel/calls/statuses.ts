@@ -1,20 +1,23 @@
-/** The states of calls in words, and how the list on the page Live is grouped and filtered. For the server and the pages' script. */
+/**
+ * The states of calls in words, and how the page Live groups and filters them. Shared by the server and the pages'
+ * script.
+ */
 
-/** A call or session as a list has it. */
+/** A call or session in a list. */
 export interface Row {
   id: string;
-  /** `tab` for a question of a tool that is tried in another tab of this browser, which the server does not know. */
+  /** `tab` for a question of a tool that is tried in another browser tab, unknown to the server. */
   kind: "call" | "session" | "tab";
-  /** The name of the entry that is called; of a session, its client. */
+  /** The name of the called entry; for a session, its client. */
   name: string;
-  /** The status of its task, `failed` also where its result is an error; always `working` for a session. */
+  /** The status of its task, `failed` also if its result is an error; always `working` for a session. */
   status: string;
   /** The servlet, and the call's first arguments, in words. */
   servlet?: string;
   arguments?: string;
-  /** The question that it waits for, what it last said, or why it has failed, in words. */
+  /** Its pending question, last message, or reason of failure, in words. */
   reason?: string;
-  /** When a sleep ends that is under way, in Unix ms. */
+  /** When its current sleep ends, in Unix ms. */
   wakes?: number;
   /** Unix times in ms: when it started, and when it last changed. */
   created: number;
@@ -30,7 +33,7 @@ export const STATUSES: Record<string, string> = {
   cancelled: "was cancelled",
 };
 
-/** The badge of each status, its tone, and what its time is of. */
+/** The badge of each status, its tone, and the label of its time. */
 const BADGES: Record<string, readonly [text: string, tone: string, when: string]> = {
   input_required: ["Needs an answer", "accent", "asked"],
   working: ["Running", "", "started"],
@@ -41,7 +44,7 @@ const BADGES: Record<string, readonly [text: string, tone: string, when: string]
   tab: ["In another tab", "accent", "asked"],
 };
 
-/** The badge of a call or session. `wakes` is when it goes on, if it sleeps. */
+/** The badge of a call or session. `wakes` is when a sleeping call continues. */
 export function badgeOf({
   kind,
   status,
@@ -66,7 +69,7 @@ export function groupOf({ kind, status }: Pick<Row, "kind" | "status">): Group {
   return status === "input_required" ? "waiting" : status === "working" ? "working" : "ended";
 }
 
-/** The servlet, unless the tool's name says it. */
+/** The servlet, unless the tool's name contains it. */
 export const shownServlet = ({ name, servlet = "" }: Pick<Row, "name" | "servlet">): string =>
   name.toLowerCase().startsWith(servlet.toLowerCase()) ? "" : servlet;
 

@@ -15,20 +15,20 @@ export interface TaskCall extends Pick<
   principal: Principal;
   client: ClientDescription;
   ref: CallRef;
-  /** Its servlet and arguments, as lists show them. */
+  /** Its servlet and arguments, for lists. */
   about?: AboutCall;
   /** The session that is notified of its progress; absent if clients poll. */
   owner?: Owner;
   /** How long the task is stored after its creation. */
   ttlMs?: number;
-  /** How often its servlet was called again with the answers to an input request that it had returned. */
+  /** How often its servlet was called again with answers to an input request that it had returned. */
   restarts?: number;
   /** Its journal from before it became a task, and its last progress message. */
   recorded?: Recorded;
   message?: string;
 }
 
-/** Who asks for a task, at the endpoint of a profile or not. */
+/** The caller that asks for a task, at the endpoint of a profile or of the whole server. */
 export interface TaskViewer extends Principal {
   /** When it asks, in Unix ms by its own clock. */
   at?: number;
@@ -51,13 +51,13 @@ export interface TaskProgress {
   round: number;
 }
 
-/** The state of a call that becomes a task after it has begun: it has ended, or waits for something. */
+/** The state of a call that becomes a task after it began: it has ended, or waits. */
 export type Start = TaskEnd | Pick<Suspended, "reason" | "recorded" | "state" | "fuelUsed">;
 
 /** How a call has ended. */
 export type TaskEnd = { result: Json } | { error: JsonRpcError; code?: FaultCode };
 
-/** The end of a call that has thrown. */
+/** The end of a call that threw this fault. */
 export const endOf = (fault: Fault): TaskEnd => ({ error: rpcError(fault), code: fault.code });
 
 /** The parts of a call that were uploaded to its task before `create`. */
@@ -70,7 +70,7 @@ export interface Uploaded {
 /** A task as clients see it: https://modelcontextprotocol.io/seps/2663-tasks-extension#tasks */
 export type DetailedTask = { taskId: string; status: string } & Json;
 
-/** A call that was handed over to a person, as it really is. Its client sees it as completed, with the link. */
+/** A call that was handed over to a person, in its real state. Its client sees it as completed, with the link. */
 export interface HandedOver {
   view: DetailedTask;
   /** The asks that the person has not answered. */
@@ -84,7 +84,7 @@ export interface HandedOver {
   called?: { servlet: string; tool: string; arguments: Record<string, string> };
 }
 
-/** The view of its own task that a caller asks for. */
+/** What a caller asks to see of its own task. */
 export type Look =
   | { what: "timeline" }
   /** Runs it again from so many entries of its journal, where it can do nothing in the world. */
@@ -110,11 +110,11 @@ export interface TaskChange extends Record<string, SqlStorageValue> {
   what: string;
 }
 
-/** An answer to the servlet, as a timeline shows it. */
+/** A host answer in the servlet's journal, as a timeline shows it. */
 export interface TimelineEntry extends Pick<JournalEntry, "what" | "at" | "words"> {
-  /** The beginning of an answer that the caller has given. */
+  /** The beginning of the caller's answer. */
   answer?: string;
-  /** How it came out: the status of an HTTP response, `failed`, or the action of whoever was asked. */
+  /** Its outcome: the status of an HTTP response, `failed`, or the user's action. */
   outcome?: string;
 }
 
@@ -126,28 +126,28 @@ export interface TaskTimeline {
   expires: number;
   /** Fuel that its runs have used. */
   fuel: number;
-  /** The name or URI of what was called; all of its arguments as long as the journal is stored, then its first. */
+  /** The name or URI of the called entry; all of its arguments while the journal is stored, then the first ones. */
   called: AboutCall & { name: string; all: Record<string, string> };
   changes: TaskChange[];
   /** The first entries of the journal. */
   entries: TimelineEntry[];
-  /** True also where its result is an error. */
+  /** True also if its result is an error. */
   hasFailed: boolean;
-  /** Its question, the reason of its failure, or its last message. */
+  /** Its pending question, reason of failure, or last message. */
   reason: string;
   /** The code of a failure that is not the tool's own. */
   code?: FaultCode;
-  /** When a sleep ends that is under way. */
+  /** When its current sleep ends. */
   wakes?: number;
   /** True while it can be replayed and forked. */
   hasJournal: boolean;
 }
 
-/** Where a replay went. */
+/** The outcome of a replay. */
 export interface ReplayOutcome {
-  /** How it went on: what it would ask next, its end, or why it failed. */
+  /** What it would ask next, its result, or why it failed. */
   end: string;
-  /** Progress and log lines that it sent. */
+  /** The progress messages and log lines that it sent. */
   said: string[];
   fuel: number;
 }
@@ -162,19 +162,18 @@ export interface CreateOptions {
 export interface TaskCreator {
   /**
    * Settles when the task is durable. Without a start, its call begins now, or resumes from `recorded`. Throws
-   * `too_many` if its caller has stored too much. A task whose id cannot be reported to the caller is cancelled,
-   * and the error says that its outcome is unknown; with `isRetried`, it is left to a request that creates it
-   * again.
+   * `too_many` if its caller has stored too much. A task whose id cannot be reported to the caller is cancelled, and
+   * the error says that its outcome is unknown; with `isRetried`, it is left to a request that creates it again.
    */
   create(call: TaskCall, start?: Start, options?: CreateOptions): Promise<DetailedTask>;
 }
 
-/** How a person's page waits for a call that was handed over to it. */
+/** How long a page waits for a call that was handed over. */
 export interface PageWait {
-  /** Waits until something has changed after this Unix time in ms, but at most so many ms. */
+  /** Waits for a change after this Unix time in ms, for at most this many ms. */
   since?: number;
   ms?: number;
-  /** True for a call that was not handed over, too. */
+  /** Include calls that were not handed over. */
   isAny?: boolean;
 }
 
@@ -187,7 +186,7 @@ export interface Tasks extends TaskCreator {
   update(id: string, answers: Answers): Promise<{ wrong?: string } | undefined>;
   /** A call that was handed over to a person, after this wait. */
   handedOver(id: string, wait?: PageWait): Promise<HandedOver | undefined>;
-  /** Gives it a person's answer, and returns what is wrong with it, if anything; false where this is not asked (any more). */
+  /** Passes on a person's answer, and returns what is wrong with it, if anything; false if the question is not open. */
   reply(id: string, key: string, result: Json): Promise<false | { wrong?: string } | undefined>;
   /** Shows, replays or forks it. */
   look(id: string, look: Look): Promise<TaskInspection | undefined>;

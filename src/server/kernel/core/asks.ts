@@ -9,11 +9,11 @@ export interface Ask {
   timeoutMs?: number;
   /** Unix time in ms after which the user has cancelled; absent until the client can see the ask. */
   deadline?: number;
-  /** True for a question of the server itself whether something may be done: answers that came before it was asked do not count. */
+  /** True for the server's own request for consent: answers sent before the question do not count. */
   isConsent?: true;
 }
 
-/** Modes of elicitations that the server itself answers: a kept secret or a connected account, or the page for it. */
+/** Elicitation modes that the server answers itself: with a stored secret or a connected account, or by a page. */
 export const SECRET_MODE = "secret";
 export const ACCOUNT_MODE = "account";
 
@@ -23,7 +23,10 @@ export const isAskMethod = (method: unknown): method is Ask["method"] =>
 /** A client's answer, or the reason why there is no usable one. */
 export type Answer = { result: Json } | AskFailure;
 
-/** A request that got no usable answer. It is never a decision of the user: `decline` and `cancel` are results. */
+/**
+ * The failure of a request without a usable answer. It is never the user's decision: `decline` and `cancel` are
+ * results.
+ */
 export interface AskFailure {
   failed: "cannot-ask" | "client-error" | "unusable-answer";
   method: Ask["method"];
@@ -41,13 +44,13 @@ export type Asks = Readonly<Record<string, Ask>>;
 export type Answers = Readonly<Record<string, Answer>>;
 
 /**
- * Answers what a guest asks of the client. Rejects with a `Fault` that ends the call, with a `Wait`
- * that interrupts it, and soon after `signal` aborts.
+ * Answers a guest's requests to the client. Rejects with a `Fault` that ends the call, with a `Wait` that interrupts
+ * it, and soon after `signal` aborts.
  */
 export type Asker = (asks: Asks, signal: AbortSignal) => Promise<Answers>;
 
 /**
- * Answers for the server itself, by the params of an elicitation: a kept secret or a connected account of the caller, or the
- * page for it. Rejects soon after `signal` aborts.
+ * Answers an elicitation in place of the client, by its params: a stored secret, a connected account, or the page for
+ * it. Rejects soon after `signal` aborts.
  */
 export type LookUp = (params: Json, signal: AbortSignal) => Promise<Answer>;

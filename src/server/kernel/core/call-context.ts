@@ -34,10 +34,10 @@ export interface Link {
   isTyped: boolean;
 }
 
-/** Calls that a guest makes together, and what they may use of its budget. */
+/** Tool calls that a guest makes together, and their share of its budget. */
 export interface CallBatch {
   calls: ToolCalls;
-  /** The question's place among the entries of the guest's journal. */
+  /** The question's position in the guest's journal. */
   at: number;
   /** As in `JournalHead`. */
   seed: string;
@@ -46,23 +46,23 @@ export interface CallBatch {
   fuel: number;
   /** How long they may wait. */
   waitMs: number;
-  /** True to be told what the user must allow, and call nothing. */
+  /** True to report which calls need consent, without calling anything. */
   isTrial?: boolean;
   /** The calls that the user has allowed; others that they must allow are refused. */
   allowed?: Confirmation["servlets"];
 }
 
-/** The calls that the user must allow first. */
+/** The calls that need the user's consent. */
 export interface Confirmation {
-  /** Lists the calls; "" if there are none. */
+  /** The question that lists the calls; "" if there are none. */
   question: string;
-  /** The servlet of each of these calls, by the call's key. */
+  /** The servlet of each such call, by the call's key. */
   servlets: Readonly<Record<string, string>>;
-  /** The tools among these calls for which nobody is asked. */
+  /** The tools among these calls that need no consent. */
   unasked: readonly string[];
 }
 
-/** Their answers, the fuel that they have used, and the time by their clocks; of a trial, the calls that the user must allow. */
+/** The answers, the fuel used, and the time on the calls' clocks; for a trial, the calls that need consent. */
 export type CalledTools =
   | ({ fuelUsed: number; time: number } & (
       | { answers: Readonly<Record<string, ToolAnswer>> }
@@ -70,35 +70,35 @@ export type CalledTools =
     ))
   | Confirmation;
 
-/** The calls around a call that a servlet has made, or that has a servlet which may make calls. */
+/** The nesting of a call that a servlet has made, or whose servlet may make calls. */
 export interface CallChain {
-  /** Unique, and begins with the places of the calls around it, each followed by a slash. */
+  /** Unique path of the call: the places of the calls around it, each followed by a slash, then its own. */
   place: string;
   depth: number;
-  /** The servlets that keep state among those around it, and its own: their states are in use. */
+  /** The stateful servlets among the calls around it, and its own: their states are in use. */
   keeping: readonly string[];
-  /** How many more calls may be made within the outermost one, in this run. */
+  /** How many more calls may be made within the outermost call, in this run. */
   left: { calls: number };
-  /** Asks the client of the outermost one. */
+  /** Asks the client of the outermost call. */
   ask: Asker;
 }
 
 /**
- * Functions that a run calls where its call was made. Where the guest runs in another object or isolate, each is called by
+ * Functions that a run calls where its call was made. If the guest runs in another object or isolate, each is called by
  * RPC, by its name in `CALL_FUNCTIONS`.
  */
 export interface CallFunctions {
   ask: Asker;
-  /** The server's own answer to an elicitation, by its params; absent where a run has not begun. */
+  /** The server's own answer to an elicitation; absent before a run has begun. */
   lookUp?: LookUp;
-  /** Calls tools of other servlets; absent where the servlet may call none. */
+  /** Calls tools of other servlets; absent if the servlet may call none. */
   callTools?(asked: CallBatch, signal: AbortSignal): Promise<CalledTools>;
   /**
-   * Called before a guest asks for something slow (`ms` if known). Throws a `Wait` if the call should not
-   * continue here, a `Fault` if it should not continue at all.
+   * Called before a guest waits for something slow (`ms` if known). Throws a `Wait` if the call should not continue
+   * here, a `Fault` if it should not continue at all.
    */
   gate?(ms: number): Promise<void> | void;
-  /** Called before an HTTP request is sent that must not be sent twice. */
+  /** Called before an HTTP request that must not be sent twice. */
   sending?(): Promise<void> | void;
 }
 
@@ -123,38 +123,38 @@ export interface RunContext extends CallFunctions {
 
 /** Context of a call, from the request that made it. */
 export interface CallContext extends RunContext {
-  /** The request's id, as the client gave it. */
+  /** The request's id, as sent by the client. */
   id: string | number;
-  /** The request's `_meta`, as the client gave it. */
+  /** The request's `_meta`, as sent by the client. */
   meta: Json;
   principal: Principal;
   client: ClientDescription;
-  /** Where its user may answer what its client cannot be asked; absent if nobody could open that page. */
+  /** Where the user may answer asks that the client does not support; absent if nobody could open that page. */
   link?: Link;
-  /** The session that it belongs to; absent for clients without sessions. */
+  /** The session of the call; absent for clients without sessions. */
   session?: string | undefined;
-  /** The id of the task that it runs as; absent for a call that is no task. */
+  /** The id of the task that it runs as, if any. */
   taskId?: string;
-  /** The name or URI of what is called, for the log. */
+  /** The name or URI of the called entry, for the log. */
   subject?: string;
-  /** The trace that it is a part of, which goes on with the servlet's own requests. */
+  /** The trace that the call belongs to; the servlet's own requests continue it. */
   trace?: Trace | undefined;
   /**
-   * The client's answers to earlier requests; with `unasked`, answers that it has sent in advance. `seed` (32
-   * bytes in hex) determines the random numbers of the call, so that each retry is the same.
+   * The client's answers to earlier requests; with `unasked`, answers sent in advance. `seed` (32 bytes in hex)
+   * determines the random numbers of the call, so that each retry is the same.
    */
   input?: { responses: Answers; state?: string; unasked?: true; seed?: string };
   /** The record of an earlier run of this call, from which this one continues. */
   recorded?: Recorded | undefined;
   /** Fuel that earlier runs of this call have used. */
   fuelUsed?: number;
-  /** Of a call that a servlet has made: what it may use of the budget of the call around it. */
+  /** For a nested call: its share of the budget of the call around it. */
   share?: { fuel: number; waitMs: number };
-  /** Told how much fuel the run has used, once it has ended; Infinity where that is not known. */
+  /** Called with the fuel that the run has used, once it has ended; Infinity if unknown. */
   spent?(fuel: number): void;
-  /** Of a call that a servlet has made: how its record begins, unless there is one. */
+  /** For a nested call without a record: the seed and time of its journal. */
   begun?: { seed: string; time: number };
-  /** Absent where no calls are made. */
+  /** Absent for calls that cannot be nested. */
   chain?: CallChain;
   /** Credentials that the caller provided for this call. */
   credentials?: CallCredentials;

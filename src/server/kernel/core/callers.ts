@@ -3,21 +3,21 @@ import { ANONYMOUS, type Principal } from "./model.ts";
 
 /**
  * The key under which quotas and namespaces count a caller. Anonymous callers are distinguished by their network;
- * undefined where that is unknown, and then nothing is counted.
+ * undefined if that is unknown, and then nothing is counted.
  */
 export function callerKey({ name, address }: Principal): string | undefined {
   if (name !== ANONYMOUS.name) return name;
   return address === undefined ? undefined : `address ${address}`;
 }
 
-/** True for the key of callers who are anonymous, wherever they are. */
+/** True for the key of anonymous callers, of any network. */
 export const isAnonymous = (caller = ""): boolean => caller === "" || caller.startsWith("address ");
 
-/** The caller key of the /48 that an anonymous caller's IPv6 network is in. */
+/** The caller key of the /48 of an anonymous caller's IPv6 network. */
 export const networkSiteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");
 
-/** A key under which a caller's usage is counted, and the number of callers' shares that it may use. */
+/** A key under which a caller's usage is counted, and its share in units of one caller's limit. */
 export interface QuotaKey {
   key: string;
   shares: number;

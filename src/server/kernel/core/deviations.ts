@@ -25,8 +25,9 @@ interface Issue {
 }
 
 /**
- * Checks a value. If that fails, removes the rejected nulls, parses the rejected JSON texts of lists and objects, and checks
- * once more. Returns the valid value, or the issues of the original. A required member that is null stays an issue.
+ * Checks a value. If that fails, removes the rejected nulls, parses the rejected JSON texts of lists and objects, and
+ * checks once more. Returns the valid value, or the issues of the original. A required member that is null stays an
+ * issue.
  */
 export function checkWithoutNulls<I extends Issue, V extends object>(
   check: ((value: unknown) => readonly I[] | undefined) | undefined,
@@ -41,7 +42,10 @@ export function checkWithoutNulls<I extends Issue, V extends object>(
     : { value, issues };
 }
 
-/** Removes the member at this path if it is null, or parses it if it is the JSON text of a list or object. Returns whether it did. */
+/**
+ * Removes the member at this path if it is null, or parses it if it is the JSON text of a list or object. Returns
+ * whether it did.
+ */
 function changeRejected(value: unknown, path: readonly string[]): boolean {
   const key = path.at(-1);
   let parent = value;

@@ -31,12 +31,15 @@ const CODES = {
   unauthorized: { rpc: -32600, http: 401 },
   insufficient_scope: { rpc: -32600, http: 403 },
   unavailable: { rpc: -32603, http: 503 },
-  /** There is no room to store anything: the disk is full, or an object has as much as the platform lets it store. */
+  /** There is no room to store anything: the disk is full, or an object has reached the platform's limit. */
   storage_full: { rpc: -32603, http: 503 },
-  /** Only in sessions of 2025-11-25. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error */
+  /**
+   * Only in sessions of 2025-11-25.
+   * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+   */
   page_required: { rpc: -32042, http: 200 },
   cancelled: { rpc: -32600, http: 400 },
-  /** Chosen by the servlet, with a JSON-RPC code of its own. */
+  /** Chosen by the servlet, with its own JSON-RPC code. */
   servlet_error: { rpc: -32603, http: 200 },
   servlet_failed: { rpc: -32603, http: 200 },
   /** The servlet lacks a variable or secret of the Worker. */
@@ -49,7 +52,7 @@ export type FaultCode = keyof typeof CODES;
 export const FAULT_CODES = Object.keys(CODES) as FaultCode[];
 
 interface FaultDetails {
-  /** Goes to the caller with the message. */
+  /** Sent to the caller with the message. */
   data?: unknown;
   /** The JSON-RPC code that a servlet chose; only with `servlet_error`. */
   servletCode?: number;
@@ -71,7 +74,7 @@ export class Fault extends Error {
     this.servletCode = servletCode;
   }
 
-  /** Any thrown value as a fault; any other error becomes the cause of an `internal` or a `storage_full` fault. */
+  /** Any thrown value as a fault; an unknown error becomes the cause of an `internal` or a `storage_full` fault. */
   static from(error: unknown): Fault {
     if (error instanceof Fault) return error;
     if (!isStorageFull(error)) return new Fault("internal", "Internal error", { cause: error });
@@ -84,20 +87,20 @@ export class Fault extends Error {
 /** `retryAfter` of `storage_full`, in seconds: an operator has to free space first. */
 const ROOM_S = 30;
 
-/** The fault of a resource that is not there. */
+/** The fault for an unknown resource. */
 export const noResource = (uri: string): Fault =>
   new Fault("not_found", `Resource not found: ${uri}`, { data: { uri } });
 
-/** Of a call whose result nobody wants any more, or which was stopped for the reason of this signal. */
+/** The fault of a call that was stopped for the reason of this signal, or because nobody wants its result. */
 export const clientHasLeft = (signal?: AbortSignal): Fault =>
   signal?.reason instanceof Fault
     ? signal.reason
     : new Fault("cancelled", "The client has left, so the call was stopped.");
 
 /**
- * Settles as `work` does, or rejects at once when `gone` aborts. A request whose client has left ends with the listeners of
- * its signal: no fetch of it settles any more, and no timer goes off. A guest that waited for these would be abandoned, with
- * its memory.
+ * Settles as `work` does, or rejects at once when `gone` aborts. A request whose client has left ends with the
+ * listeners of its signal: its fetches never settle, and its timers never fire. A guest that waited for them would be
+ * abandoned, with its memory.
  */
 export function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -108,7 +111,7 @@ export function orAborted<T>(work: Promise<T>, gone: AbortSignal): Promise<T> {
   return promise;
 }
 
-/** Of a call that was stopped before its client, which hears nothing until it ends, gives up. */
+/** The fault of a call that was stopped before its client, which receives nothing until it ends, gives up. */
 export const tooSilent = (
   why = "its request accepts no stream",
   how = "Send Accept: application/json, text/event-stream.",
@@ -118,7 +121,7 @@ export const tooSilent = (
     `The call has not ended within ${limits.silentEndMs / 1000} s, and ${why}, so it was stopped. ${how}`,
   );
 
-/** True if the cause of this fault should be logged. A host that knows that the disk is full has already logged that. */
+/** True if the cause of this fault should be logged. A host that knows that the disk is full has already logged it. */
 export const isForLog = ({ code }: Fault): boolean =>
   code === "internal" || (code === "storage_full" && !storageRoom.isFull);
 

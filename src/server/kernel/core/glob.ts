@@ -5,7 +5,7 @@
 export function fits(glob: string, text: string, one?: string): boolean {
   let at = 0;
   let place = 0;
-  /** The place after the last star, and the end so far of the run that it stands for. */
+  /** The position after the last star, and the end so far of the run that it matches. */
   let star = 0;
   let end = 0;
   while (place < text.length) {

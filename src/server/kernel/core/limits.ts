@@ -1,15 +1,17 @@
 /**
- * The limits of the server, each with its reason. Sizes in bytes, times in milliseconds. Here are those that several rooms of the
- * kernel use, or of rooms with few; others are in the `limits.ts` of their room or feature, which adds them to `limits`.
+ * The limits of the server, each with its reason. Sizes in bytes, times in milliseconds. This file has the limits that
+ * several rooms of the kernel use; each other room or feature adds its own from its `limits.ts`.
  */
 
-/** The limits of all rooms; each declares its own. */
+/** The limits of all rooms; each room declares its own. */
 export interface Limits extends Shared {}
 
 /** The limits in force. Only `configureLimits` changes them. */
 export const limits = {} as Readonly<Limits>;
 
-/** Defaults of the limits that the variable `LIMITS` can change: those for which an operator can know a better number. */
+/**
+ * Defaults of the limits that the variable `LIMITS` can change: those for which an operator can know a better number.
+ */
 export const publicLimits: Partial<Limits> = {};
 
 /** Adds the limits of a room: those that `LIMITS` can change, and others. Returns them. */
@@ -19,12 +21,12 @@ export function addLimits<
 >(room: { public?: Public; internal?: Internal }): Public & Internal {
   const own = { ...room.public, ...room.internal } as Public & Internal;
   Object.assign(publicLimits, room.public);
-  // What was configured before stays: a room may be loaded late.
+  // Earlier configuration wins: a room may be loaded late.
   Object.assign(limits, { ...own, ...limits });
   return own;
 }
 
-/** Changes limits: those that `LIMITS` sets, and in tests any. */
+/** Changes limits: those set by `LIMITS`, and any in tests. */
 export function configureLimits(others: Partial<Limits>): void {
   Object.assign(limits, others);
 }
@@ -40,8 +42,8 @@ const shared = addLimits({
      */
     siteShares: 4,
     /**
-     * Computing time of one run of a call, in units of about a nanosecond. The default is 0.4 to 3 seconds, during which
-     * the isolate serves others only where the guest can be suspended.
+     * Computing time of one run of a call, in units of about a nanosecond. The default is 0.4 to 3 seconds, during
+     * which the isolate serves others only where the guest can be suspended.
      */
     guestFuel: 3_000_000_000,
     /** Total time that one call may wait for HTTP responses and in sleeps before it is suspended or ended. */
@@ -51,8 +53,8 @@ const shared = addLimits({
     /** How long an isolate caches lists that a servlet computes at run time. */
     dynamicListMs: 30_000,
     /**
-     * Calls on the page Calls, each stored for at most 30 days. A call takes 150 bytes, and 2 KB with the longest names and
-     * error. At the limit, the oldest calls of the callers with the most calls are deleted.
+     * Calls on the page Calls, each stored for at most 30 days. A call takes 150 bytes, and 2 KB with the longest names
+     * and error. At the limit, the oldest calls of the callers with the most calls are deleted.
      */
     loggedCalls: 10_000,
     /**
@@ -70,33 +72,39 @@ const shared = addLimits({
     /** How long a task is stored after it was created. */
     taskMs: 7 * 86_400_000,
     /**
-     * Keep-alive interval on the stream of a waiting call: shorter than the timeouts of clients and of proxies before the
-     * server.
+     * Keep-alive interval on the stream of a waiting call: shorter than the timeouts of clients and of proxies before
+     * the server.
      */
     keepAliveMs: 5000,
   },
   internal: {
     /** Smaller answers fit into the buffers of the network: whether their clients have read them does not matter. */
     smallAnswer: 64 * 1024,
-    /** How long a client may take to send a body, or to read the next piece of an answer: the largest takes half of it at 1 Mbit/s. */
+    /** A body at an unknown path: only the id of a small JSON-RPC request is read. */
     bodyMs: 60_000,
     /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
     strayBodyBytes: 4096,
     /** Nesting depth of a guest's output. Durable Object RPC fails on values nested more than a few thousand levels. */
     outputDepth: 256,
-    /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
+    /** Delay before a task that found no room runs again, plus a random delay of up to as much. */
     memoryBytes: 64 * 1024 * 1024,
-    /** Fuel for a second of a manifest's `compute_limit`. */
-    fuelPerSecond: 1_000_000_000,
-    /** Delay before a task that found no room is run again, plus a random delay of up to as much. */
-    shortageMs: 5000,
-    /** The longest such delay, before the random part: it grows while there is no room, as each run opens the task's record. */
-    maxShortageMs: 60_000,
     /**
-     * Host memory of one call: its journal, variables, notifications. Two of the largest HTTP responses, and a
-     * little. Together with what is decoded, sealed or read at a time (messages, `httpBytes`, `outputBytes`,
+     * The longest such delay, before the random part: it grows while there is no room, as each run opens the task's
+     * record.
+     */
+    fuelPerSecond: 1_000_000_000,
+    /**
+     * Host memory of one call: its journal, variables, notifications. Two of the largest HTTP responses, and a little
+     * more. Together with values that are being decoded, sealed or read (messages, `httpBytes`, `outputBytes`,
      * `bodyBytes`) a request costs 64 MB at most, measured.
      */
+    shortageMs: 5000,
+    /**
+     * The longest such delay, before the random part: it grows while there is no room, as each run opens the task's
+     * record.
+     */
+    maxShortageMs: 60_000,
+    /** Structured content that is repeated as text if its servlet has not done so: a model reads far less. */
     hostBytes: 17 * 1024 * 1024,
     /** Cost of a journal entry or a variable beyond its text. */
     entryBytes: 256,
@@ -118,10 +126,7 @@ const shared = addLimits({
     idleBytes: 32 * 1024 * 1024,
     /** Text of a servlet in a task's status message, which each poll repeats; the rest is cut off. */
     statusCharacters: 500,
-    /**
-     * A longer call of a client that takes no stream, and so hears nothing until it ends, goes on without it if it can: the
-     * client gets a link. Clients give up a request after a minute, some after half of that.
-     */
+    /** How late an alarm may fire. A later one is considered lost, and is set again when its object is read. */
     silentMs: 25_000,
     /** A call that cannot, or is in the middle of something, is stopped after this time. */
     silentEndMs: 45_000,
@@ -130,13 +135,13 @@ const shared = addLimits({
     /** How late an alarm may go off. One that is later is lost, and is set again by whoever looks at its object. */
     lateAlarmMs: 5000,
     /**
-     * How far a machine's clock may go back, by the clocks of others, before what waits is put forward: alarms and deadlines
-     * would come so much later.
+     * How far a machine's clock may go back, by the clocks of others, before what waits is put forward: alarms and
+     * deadlines would come so much later.
      */
     clockSlackMs: 60_000,
     /** Input rounds of one call: a servlet that asks in an endless loop ends here. */
     inputRounds: 100,
-    /** Texts of a client's answer to one request: an image or two in base64. They are stored, sealed and replayed. */
+    /** Lifetime of an issuer's cached keys. */
     answerBytes: 4 * 1024 * 1024,
     /** Keep-alive interval on a stream: only a write detects that the client has gone. */
     listenKeepAliveMs: 15_000,
@@ -144,13 +149,13 @@ const shared = addLimits({
     callStreamMs: 5 * 60_000,
     /** Reconnection delay of a client whose stream has ended, at least. */
     retryMs: 1000,
-    /** After this an issuer's keys are fetched again. */
+    /** Questions shown to a person on pages: nobody reads more. Larger ones fail, as if nobody could be asked. */
     keySetMs: 10 * 60_000,
-    /** Timeout of a request to an issuer, or for a client's metadata document. */
+    /** How long a call waits for the page that its user has opened, before it asks again. */
     issuerMs: 5000,
     /** Size of an issuer's metadata or key set. */
     issuerBytes: 256 * 1024,
-    /** A client's name, or another foreign text on the sign-in page; the rest is cut off. */
+    /** Event streams of one person's console: one for each open window. */
     pageCharacters: 500,
     /** Questions that a person is asked on pages: nobody reads more. Larger ones fail, as where nobody can be asked. */
     shownAskBytes: 512 * 1024,
@@ -158,7 +163,7 @@ const shared = addLimits({
     pageMs: 25_000,
     /** Calls and sessions that a person's console lists: 1.5 MB of memory and disk at most. */
     listedCalls: 1000,
-    /** Event streams of one person's console: as many windows as one has open. */
+    /** How long the exporter waits for a collector's response. */
     consoleStreams: 20,
     /** Entries and changes of a call that its timeline shows. */
     shownEntries: 200,
@@ -174,10 +179,7 @@ const shared = addLimits({
     logCharacters: 4000,
     /** Progress and log notifications of one call. */
     notifications: 10_000,
-    /**
-     * Steps of checking a value against a schema, or a text against patterns: about half a second, during which
-     * the isolate serves no other request. The largest body takes some steps for each member and character.
-     */
+    /** States of all patterns in one schema, with repetitions expanded. */
     checkSteps: 5_000_000,
     /** Issues reported for one value: people read the first few. */
     checkIssues: 20,
@@ -187,7 +189,7 @@ const shared = addLimits({
     templateCharacters: 2000,
     /** States of all patterns in one schema, once their repetitions are written out. */
     patternSizes: 50_000,
-    /** Parts of a tool's schema after inlining its references: schemas with shared parts grow exponentially. */
+    /** Waiting tasks recorded for operators. */
     inlinedParts: 5000,
     /** A `call_id`, and other ids that a client chooses: a UUID has 36. */
     idCharacters: 256,

@@ -1,4 +1,4 @@
-/** The neutral shapes that rooms hand each other. They follow the newest MCP; eras and dialects translate. */
+/** The neutral types that rooms exchange. They follow the newest MCP; eras and dialects translate. */
 import type {
   CallToolResultSchema,
   CompleteResultSchema,
@@ -15,8 +15,8 @@ import type { z } from "zod";
 export type Json = Record<string, unknown>;
 
 /**
- * The keyword that marks a schema whose values the servlet transforms before it checks them, as `z.coerce` and `z.preprocess`
- * do: the server does not check these values. Lists for clients omit the keyword.
+ * The keyword that marks a schema whose values the servlet transforms before it checks them, as `z.coerce` and
+ * `z.preprocess` do: the server does not check these values. Lists for clients omit the keyword.
  */
 export const CHECKED_BY_SERVLET = "x-checked-by-servlet";
 
@@ -30,7 +30,7 @@ export type ReadResourceResult = z.infer<typeof ReadResourceResultSchema>;
 export type GetPromptResult = z.infer<typeof GetPromptResultSchema>;
 export type CompleteResult = z.infer<typeof CompleteResultSchema>;
 
-/** The lists of one servlet, or of all. */
+/** The lists of one servlet, or of all servlets. */
 export interface Lists {
   tools: Tool[];
   resources: Resource[];
@@ -45,14 +45,14 @@ export interface Principal {
   readonly scopes?: readonly string[];
   /** The network of an anonymous caller, if known. */
   readonly address?: string;
-  /** The profile at whose endpoint it calls; absent at `/mcp`. What begins at one endpoint exists at no other. */
+  /** The profile at whose endpoint it calls; absent at `/mcp`. A session, task or state belongs to one endpoint. */
   readonly profile?: string;
 }
 
-/** The scope of those who operate the server: what servlets keep for anybody. No other scope includes it. */
+/** The scope of operators, who see what servlets keep for any caller. No other scope includes it. */
 export const OPERATOR_SCOPE = "operator";
 
-/** The variables and secrets any of which makes the server require authentication. */
+/** The variables and secrets that make the server require authentication if any is set. */
 export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
 
 /** The principal of unauthenticated callers. */
@@ -67,8 +67,8 @@ export interface CallerQuota {
 }
 
 /**
- * Who hears of a change in the state of a servlet: everybody, one session, or the clients of a caller key, with
- * `isSessionless` only those that have no session.
+ * The recipients of a change in a servlet's state: everybody, one session, or the clients of a caller key, with
+ * `isSessionless` only those without a session.
  */
 export type Audience =
   | { everybody: true }
@@ -79,11 +79,11 @@ export type Audience =
 export interface Notification {
   method: string;
   params?: Json;
-  /** For a change: all clients of the caller's principal by default. */
+  /** Recipients of a change: by default all clients of the caller's principal. */
   audience?: Audience;
-  /** Of an updated resource: the servlet that tells of it. */
+  /** The servlet that reports an updated resource. */
   servlet?: string;
-  /** True if the servlet of a call inside tells of it: it is not counted among those of the call around it. */
+  /** True for a notification from a nested call: it does not count for the outer call. */
   isInner?: true;
 }
 

@@ -1,7 +1,7 @@
-/** The longest name that is compared: it takes time by the product of two lengths. */
+/** The longest name that is compared: the time grows with the product of the two lengths. */
 const LONGEST = 64;
 
-/** The known name that was probably meant by this one; undefined if none is close. */
+/** The known name that was probably meant; undefined if none is close. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   if (name.length > LONGEST) return undefined;
   const most = Math.min(3, Math.floor(name.length / 3));
@@ -15,7 +15,10 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return found?.name;
 }
 
-/** Levenshtein's distance between two words; more than `most` where it is that, so that only cells near the diagonal count. */
+/**
+ * Levenshtein distance between two words; any number above `most` if it exceeds that, so that only cells near the
+ * diagonal count.
+ */
 function distanceOf(a: string, b: string, most: number): number {
   const far = most + 1;
   let row = Uint8Array.from({ length: b.length + 1 }, (_, at) => Math.min(at, far));

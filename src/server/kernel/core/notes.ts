@@ -1,6 +1,6 @@
 /**
- * Notes on objects, each kept in a property of its object. Like a WeakMap, but cheaper for objects that every request makes:
- * the garbage collector has to look through a WeakMap.
+ * Notes on objects, each stored in a property of its object. Like a WeakMap, but cheaper for objects that every request
+ * makes: the garbage collector has to scan a WeakMap.
  */
 export class Notes<K extends object, V> {
   readonly #name = Symbol("note");

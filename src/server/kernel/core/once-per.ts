@@ -1,4 +1,4 @@
-/** A function that makes one value for each object, and keeps it as long as the object. */
+/** A function that makes one value for each object, cached for the object's lifetime. */
 export function oncePer<K extends object, V extends object | string | number>(
   make: (key: K) => V,
 ): (key: K) => V {

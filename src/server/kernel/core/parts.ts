@@ -1,15 +1,15 @@
 /**
- * Large values as bytes, written and read in parts. A long string is neither escaped nor held twice: V8
- * collects large strings and buffers late, so buffers are also released by hand.
+ * Large values as bytes, written and read in parts. A long string is neither escaped nor held twice: V8 collects large
+ * strings and buffers late, so buffers are also released by hand.
  *
- * Small values are JSON. Others are written as frames, each with its length before it: a value's JSON with
- * marks in the places of its long strings, then these strings. The length begins with a zero, as no JSON does.
+ * Small values are JSON. Others are written as frames, each after its length: a value's JSON with marks in place of its
+ * long strings, then these strings. The length begins with a zero, which no JSON does.
  */
 
 /** Bytes of one part: a row of a Durable Object may have 2 MB. */
 export const PART = 1024 * 1024;
 
-/** Characters of a string that is long; as many are encoded at once. */
+/** The length from which a string is long, in characters; also the number encoded at once. */
 const LONG = 64 * 1024;
 
 const encoder = new TextEncoder();
@@ -124,7 +124,7 @@ export function hashText<H extends { update(bytes: Uint8Array): unknown }>(
   return hash;
 }
 
-/** The values in such parts. Releases the parts' buffers. */
+/** The values in these parts. Releases the parts' buffers. */
 export async function valuesIn(parts: AsyncIterable<Uint8Array<ArrayBuffer>>): Promise<unknown[]> {
   const reader = new PartReader(parts);
   if ((await reader.first()) !== 0) return [JSON.parse(await reader.text())];
@@ -140,7 +140,7 @@ export async function valuesIn(parts: AsyncIterable<Uint8Array<ArrayBuffer>>): P
   return values;
 }
 
-/** The value with its strings in the places of their marks. */
+/** The value with its strings in place of their marks. */
 function filled(value: unknown, mark: string, strings: readonly string[]): unknown {
   if (typeof value === "string") {
     return value.startsWith(mark) ? strings[Number(value.slice(mark.length))] : value;

@@ -1,2 +1,2 @@
-/** True within `ms` of this Unix time, on either side: where the clock was set back by more, it is not recent. */
+/** True within `ms` of this Unix time, before or after: after a larger clock change it is not recent. */
 export const isRecent = (at: number, ms: number): boolean => Math.abs(Date.now() - at) < ms;

@@ -6,33 +6,33 @@ import type { ToolAnswer } from "./tool-calls.ts";
 /** Increased when the questions of the same servlet, or the way they are recorded, change. */
 export const JOURNAL_VERSION = 2;
 
-/** A call as it was begun; every run of it is given the same. */
+/** The beginning of a call; every run of the call gets the same. */
 export interface JournalHead {
-  /** Of this format: `JOURNAL_VERSION` of the server that began it. */
+  /** The version of the format: `JOURNAL_VERSION` of the server that began the record. */
   version: number;
-  /** SHA-256 of the servlet, in hex: another build may ask for other things. */
+  /** SHA-256 of the servlet, in hex: another build may ask different questions. */
   hash: string;
-  /** The guest's input, to the byte: a later request of the same call has another id and `_meta`. */
+  /** The guest's exact input: a later request of the same call has another id and `_meta`. */
   input: string;
   /**
-   * 32 bytes in hex, from which, with the entries, all random numbers of the guest follow. In a fork, and in the calls that it
-   * makes, the fork's id is appended, so that no stored ending of the original is taken for its own.
+   * 32 bytes in hex, which together with the entries determine all random numbers of the guest. In a fork, and in its
+   * nested calls, the fork's id is appended, so that it does not take a stored ending of the original for its own.
    */
   seed: string;
   /** Unix time in ms. */
   time: number;
 }
 
-/** A record of which perhaps only the head is known. */
+/** A record of which only the head may be known. */
 export type KnownRecord = Pick<Recorded, "head"> & Partial<Recorded>;
 
-/** The characters of a seed before the id of a fork. */
+/** Length of a seed without the id of a fork. */
 const SEED_CHARACTERS = 64;
 
-/** The part of a seed that random numbers follow from; a fork has that of its original. */
+/** The part of a seed that determines random numbers; a fork shares it with its original. */
 export const randomSeed = (seed: string): string => seed.slice(0, SEED_CHARACTERS);
 
-/** The id of the fork that a seed belongs to; empty for no fork. */
+/** The id of the fork that a seed belongs to; empty if it is no fork. */
 export const forkOf = (seed: string): string => seed.slice(SEED_CHARACTERS);
 
 /** One answer that a guest was given. */
@@ -41,7 +41,7 @@ export interface JournalEntry {
   what: string;
   /** SHA-256 of the whole question, in hex. */
   digest: string;
-  /** The part that people read: the message of an ask, the ms of a sleep. No run compares it. */
+  /** The human-readable part: the message of an ask, the ms of a sleep. It is not compared in a replay. */
   words?: string;
   answer: string;
   /** Unix time in ms when the answer came. */
@@ -54,41 +54,41 @@ export interface Recorded {
   entries: readonly JournalEntry[];
   /** How many notifications have been sent. */
   notices: number;
-  /** The question that the run ended at, without an answer. */
+  /** The unanswered question at which the run ended. */
   pending?: Pending;
-  /** The calls of other servlets that the question at this place among the entries has made; stale where there are more. */
+  /** The nested calls of the question at this position in the journal; stale if there are more entries. */
   inner?: { at: number; calls: readonly InnerCall[] };
   /** HTTP requests without an answer that may have been sent, and must not be sent twice. */
   intents?: readonly Announced[];
 }
 
-/** A question without an answer. Of a sleep, how long it lasts, and until when (Unix ms) by the clock of its machine. */
+/** An unanswered question. A sleep has its length, and its end (Unix ms) by the machine's clock. */
 export interface Pending extends Pick<JournalEntry, "what" | "digest" | "words"> {
   ms?: number;
   until?: number;
 }
 
-/** A call that the guest of another one has made, as far as it has come. */
+/** The progress of a nested call: one that the guest of another call has made. */
 export interface InnerCall {
-  /** Absent where it was not interrupted, or its servlet is called again. */
+  /** Absent if the call was not interrupted, or its servlet is called again. */
   recorded?: Recorded;
-  /** Of one that has ended. */
+  /** The answer of a call that has ended. */
   answer?: ToolAnswer;
-  /** Of one whose servlet has returned what it asks: its own state, and the answers once they are there. */
+  /** For a servlet that returned an input request: its own state, and the answers once they are there. */
   returned?: { asks: Asks; state?: string; isSingleUse?: true; responses?: Answers };
-  /** How often its servlet has returned what it asks. */
+  /** How often its servlet has returned an input request. */
   rounds?: number;
-  /** Of one that has not ended: the arguments that the profile of its caller gave it. */
+  /** For a call that has not ended: the arguments that its caller's profile has set. */
   pinned?: Json;
 }
 
-/** An HTTP request that was announced before it was sent: its place among the entries, and its key. */
+/** An HTTP request that was announced before it was sent: its position in the journal, and its key. */
 export interface Announced {
   position: number;
   key: string;
 }
 
-/** The call with the answer to what it waits for: answers of the client as JSON, or "" at the end of a sleep. */
+/** The call with the answer to its pending question: answers of the client as JSON, or "" at the end of a sleep. */
 export function withRecordedAnswer(recorded: Recorded, answer: string, at: number): Recorded {
   if (recorded.inner === undefined) return answered(recorded, answer, at);
   return withAnswers(recorded, answer === "" ? wakesAt(recorded) : JSON.parse(answer), at);
@@ -102,7 +102,7 @@ function answered(recorded: Recorded, answer: string, at: number): Recorded {
   return { ...rest, entries: [...entries, { ...question, answer, at: Math.max(at, newest) }] };
 }
 
-/** The record in which the calls inside have these answers, or those that sleep until this time are awake. */
+/** The record with these answers for its nested calls, or with those that sleep until this time awake. */
 function withAnswers(recorded: Recorded, given: Answers | number, at: number): Recorded {
   const { inner, pending } = recorded;
   if (inner === undefined) {
@@ -123,13 +123,13 @@ function withAnswers(recorded: Recorded, given: Answers | number, at: number): R
   return { ...recorded, inner: { ...inner, calls } };
 }
 
-/** The first time at which one of the calls inside is awake. */
+/** The time at which the first nested call wakes. */
 function wakesAt({ inner, pending }: Recorded): number {
   if (inner === undefined) return pending?.until ?? Infinity;
   return Math.min(...inner.calls.map(({ recorded }) => (recorded ? wakesAt(recorded) : Infinity)));
 }
 
-/** A copy of the record whose sleeps, and those of the calls inside, end so many ms earlier. */
+/** A copy of the record in which all sleeps, nested ones too, end this many ms earlier. */
 export function withEarlierSleeps<R extends Pick<Recorded, "pending" | "inner">>(
   recorded: R,
   ms: number,
@@ -145,7 +145,7 @@ export function withEarlierSleeps<R extends Pick<Recorded, "pending" | "inner">>
   };
 }
 
-/** The state of the calls inside, without their times; "" if there are none. */
+/** The state of the nested calls, without their times; "" if there are none. */
 export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   if (inner === undefined) return "";
   return JSON.stringify([
@@ -159,7 +159,7 @@ export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
   ]);
 }
 
-/** The key of an ask of one of so many calls that were made together, as the call around them has it. */
+/** The key of an ask of one of `count` calls that were made together, as the outer call names it. */
 export const keyOfInner = (key: string, nth: number, count: number): string =>
   count === 1 ? key : `${nth}.${key}`;
 
@@ -170,15 +170,17 @@ function answersOf(answers: Answers, nth: number, count: number): Answers {
   return Object.fromEntries(own.map(([key, one]) => [key.slice(prefix.length), one]));
 }
 
-/** A part of the record of an inner call: its head at position -1, an entry, or a request that was announced there. */
+/**
+ * A part of the record of a nested call: its head at position -1, an entry, or an announced request at that position.
+ */
 export interface InnerRow {
-  /** Where it was made: the position of the question and its number there, for each call on the way, as `3.0/1.2`. */
+  /** The path of the call: the position of the question and the call's number in it, for each level, as `3.0/1.2`. */
   place: string;
   position: number;
   value: JournalHead | JournalEntry | Announced;
 }
 
-/** The record with what was kept of its inner calls since; rows are in their order, the announced requests last. */
+/** The record with the rows stored for its nested calls since; rows are in their order, the announced requests last. */
 export function withInnerRows(recorded: Recorded, rows: readonly InnerRow[]): Recorded {
   const { inner, ...rest } = recorded;
   const whole: Recorded = inner?.at === rest.entries.length ? recorded : rest;
@@ -200,10 +202,10 @@ function announce(recorded: Recorded | undefined, one: Announced): void {
   recorded.intents = [...others, one];
 }
 
-/** More calls than a servlet can make at once: a place may come from a hostile isolate. */
+/** More calls than a servlet can make at once: a hostile isolate may send any place. */
 const MOST_PLACES = 100_000;
 
-/** The call at this place; undefined where the calls around it have gone on. */
+/** The call at this place; undefined if the outer calls have moved on. */
 function innerAt(recorded: Recorded, place: string): InnerCall | undefined {
   const [first, ...others] = place.split("/");
   const [at, nth] = first!.split(".").map(Number) as [number, number];
@@ -231,19 +233,22 @@ export interface Intent {
 }
 
 /**
- * Stores a call's journal entries before the servlet sees them; with a place (see `InnerRow`), those of a call inside, until
- * an answer of the call around it is kept.
+ * Stores a call's journal entries before the servlet sees them; with a place (see `InnerRow`), those of a nested call,
+ * until an answer of the outer call is stored.
  */
 export interface Keeper {
-  /** True if the keeper stores no entries, as the call is not run again. Digests and answers are then computed only when read. */
+  /**
+   * True if no entries are stored, as the call is never run again. Digests and answers are then computed only when
+   * read.
+   */
   isVolatile?: boolean;
-  /** Called before anything else, where the call is new. */
+  /** Called first, for a new call. */
   begin(head: JournalHead, place?: string): Promise<void>;
   /**
-   * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may
-   * have sent it, which counts for methods of the class `once` alone. Absent where no request is ever repeated.
+   * Called before an HTTP request is sent; `key` identifies it. Resolves to whether an earlier run may have sent it,
+   * which matters only for methods of the class `once`. Absent if no request is ever repeated.
    */
   intend?(position: number, key: string, method: MethodClass, place?: string): Promise<boolean>;
-  /** `notices` is how many notifications were sent before. */
+  /** `notices` is the number of notifications sent before. */
   keep(position: number, entry: JournalEntry, notices: number, place?: string): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { logError } from "./errors.ts";
 
-/** Runs `work`, and again after each pause for as long as it fails. Throws its last error. */
+/** Runs `work`, and retries it after each pause while it fails. Throws its last error. */
 export async function retry<T>(work: () => Promise<T>, pausesMs = [10, 100, 1000]): Promise<T> {
   try {
     return await work();

@@ -19,7 +19,7 @@ export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>
   }
 }
 
-/** The value. Throws what the work has thrown. */
+/** The value of the outcome. Throws the error of the work. */
 export function unsettled<T>(settlement: Settled<T>): T {
   if ("value" in settlement) return settlement.value;
   if ("wait" in settlement) throw new Wait(settlement.wait);

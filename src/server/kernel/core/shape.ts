@@ -1,6 +1,6 @@
 import { stringBytes } from "./text.ts";
 
-/** How deep a value of JSON may be nested, and how many members and items it may have all together. */
+/** Limits on the nesting depth of a JSON value, and on its members and items in total. */
 interface Shape {
   depth: number;
   members?: number;
@@ -31,7 +31,7 @@ export function excessOf(
 /** Bytes of a number, boolean or null in memory. */
 const SCALAR_BYTES = 8;
 
-/** Bytes of all texts, names of members and other values in a value of JSON together. */
+/** Bytes of all texts, member names and other values in a JSON value. */
 export function textBytes(value: unknown): number {
   let bytes = 0;
   const left: unknown[] = [value];

@@ -5,10 +5,10 @@ import { limits } from "./limits.ts";
 import { isObject } from "./model.ts";
 import type { Recorded } from "./record.ts";
 
-/** Thrown to a guest whose call cannot continue here and now: it is unwound, and run again later. */
+/** Thrown to a guest whose call cannot continue now: the guest is unwound, and run again later. */
 export class Wait {
   readonly reason: WaitReason;
-  /** The state with which one of the server's own tools is called again. */
+  /** The state that is passed back to one of the server's own tools. */
   readonly state: string | undefined;
 
   constructor(reason: WaitReason, state?: string) {
@@ -18,7 +18,7 @@ export class Wait {
 }
 
 export type WaitReason =
-  /** For answers of the client; `given` are those that it has sent already. */
+  /** For answers of the client; `given` are the answers that it has already sent. */
   | { kind: "input"; asks: Asks; given: Answers }
   /** Until a Unix time in ms, which is `ms` later by the servlet's clock. */
   | { kind: "sleep"; until: number; ms: number }
@@ -37,8 +37,8 @@ export const isShortage = ({ code, data }: Fault): boolean =>
   code === "too_many" && isObject(data) && Number(data["retryAfter"]) <= SHORTAGE_S;
 
 /**
- * The wait of a call for room that others have, longer than the one `before` if that was for room too. The `spread`, from 1
- * to 2, is so that not all come back at once.
+ * The wait of a call for room, longer than the one `before` if that was for room too. The `spread`, from 1 to 2, keeps
+ * calls from returning all at once.
  */
 export function shortage(
   before?: WaitReason,
@@ -50,12 +50,12 @@ export function shortage(
   return { kind: "retry", until: Date.now() + ms, ms };
 }
 
-/** A call that has been interrupted: its guest is gone, and it can be run again. */
+/** An interrupted call: its guest is gone, and it can be run again. */
 export class Suspended {
   readonly reason: WaitReason;
   /** The `requestState` of a servlet that *returned* a request for input and will be called again. */
   readonly state: string | undefined;
-  /** Absent where the servlet has returned. */
+  /** Absent if the servlet has returned. */
   readonly recorded: Recorded | undefined;
   /** Fuel that the runs of the call have used so far. */
   readonly fuelUsed: number;

@@ -1,8 +1,8 @@
 /** Makes untrusted text safe for logs, terminals and pages. */
 
 /**
- * Characters that are obeyed or hidden rather than shown: controls but the tab, formats (bidirectional,
- * zero-width), separators of lines and paragraphs, lone surrogates.
+ * Characters that are interpreted or hidden rather than shown: controls except the tab, format characters
+ * (bidirectional, zero-width), line and paragraph separators, lone surrogates.
  */
 const UNPRINTABLE = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -15,26 +15,29 @@ function escaped(text: string, escape: (character: string) => string): string {
 
 const hex = (code: number) => code.toString(16);
 
-/** The text as one line that shows all of its characters: others are written as `\u{1b}`. */
+/** The text as one line with all characters visible: unprintable ones are escaped, as `\u{1b}`. */
 export const printable = (text: string): string =>
   escaped(text, (one) => `\\u{${hex(one.codePointAt(0)!)}}`);
 
-/** As `printable`; breaks of lines are spaces. */
+/** As `printable`, with spaces for line breaks. */
 export const printableLine = (text: string): string =>
   printable(text.replaceAll(/\s*[\r\n]\s*/g, " "));
 
-/** The text with its line breaks, and all other characters shown: see `printable`. */
+/** The text with its line breaks, and all other characters visible: see `printable`. */
 export const printableText = (text: string): string =>
   text.split(/\r?\n/).map(printable).join("\n");
 
-/** The text for the log, all characters shown; lines after the first are indented, so that none can imitate another entry. */
+/**
+ * The text for the log, with all characters visible; lines after the first are indented, so that none can imitate
+ * another entry.
+ */
 export const printableLines = (text: string): string =>
   text
     .split(/[\n\v\f\r\u0085\u2028\u2029]+/)
     .map(printable)
     .join("\n  ");
 
-/** A value as JSON of one line, in which such characters are escaped. */
+/** A value as one line of JSON, with unprintable characters escaped. */
 export const printableJson = (value: unknown): string =>
   escaped(JSON.stringify(value), (one) =>
     one
@@ -43,7 +46,7 @@ export const printableJson = (value: unknown): string =>
       .join(""),
   );
 
-/** A text's first UTF-16 units, `most` at most, without half of a character at the end. */
+/** The first UTF-16 units of a text, at most `most`, without half a surrogate pair at the end. */
 export function beginningOf(text: string, most: number): string {
   const isHalf = most < text.length && /[\ud800-\udbff]/.test(text[most - 1] ?? "");
   return text.slice(0, isHalf ? most - 1 : most);
@@ -53,7 +56,7 @@ export function beginningOf(text: string, most: number): string {
 export const shortened = (text: string, most: number): string =>
   text.length > most ? `${beginningOf(text, most)}…` : text;
 
-/** The text; of one that is longer than `most` its beginning, its end, and how many characters are between them. */
+/** The text; if longer than `most`, its beginning, its end, and the number of characters left out. */
 export function abridged(text: string, most: number): string {
   if (text.length <= most) return text;
   const half = most >> 1;
@@ -70,30 +73,30 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Escapes of JSON that may stand for half of a character. */
+/** JSON escapes that may be lone surrogates. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
-/** An escaped backslash, a whole character in two escapes, or half of one. */
+/** An escaped backslash, an escaped surrogate pair, or a lone surrogate. */
 const SURROGATES =
   /\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})/g;
 
 /**
- * The value of a JSON text, in which each half of a character (a lone surrogate) is U+FFFD: clients in other languages
- * refuse, or never answer, a message that has one. Throws as `JSON.parse`.
+ * The value of a JSON text, with U+FFFD for each lone surrogate: clients in other languages reject, or never answer, a
+ * message that has one. Throws as `JSON.parse`.
  */
 export const parseJson = (text: string): unknown => JSON.parse(wellFormedJson(text));
 
 /** JSON text in which each escape of a lone surrogate is replaced by U+FFFD. */
 export const wellFormedJson = (text: string): string =>
-  // Most texts have no escapes of code points, which is found out at a tenth of the pattern's time.
+  // Most texts have no such escapes, and this test takes a tenth of the pattern's time.
   text.includes("\\u") && SURROGATE_ESCAPE.test(text)
     ? text.replace(SURROGATES, (whole, half) => (half ? "\ufffd" : whole))
     : text;
 
-/** A text as one word of a shell. Host names, too, may have quotes and `$()` in them. */
+/** A text quoted as one word of a shell. Even host names may contain quotes and `$()`. */
 export const shellWord = (text: string): string =>
   /^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A percent-encoded text, decoded; one that is not well encoded stays as it is. */
+/** A percent-encoded text, decoded; unchanged if it is not well encoded. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -102,10 +105,10 @@ export function percentDecoded(text: string): string {
   }
 }
 
-/** Causes that a trace lists at most. */
+/** The most causes in a trace. */
 const CAUSES = 10;
 
-/** The stacks of an error, of its causes and of the errors that it collects. */
+/** The stacks of an error, of its causes and of its aggregated errors. */
 export function stacksOf(error: unknown): string {
   const found = [error];
   for (const one of found) {
@@ -119,7 +122,7 @@ export function stacksOf(error: unknown): string {
 
 function shown(thrown: unknown): string {
   if (thrown instanceof Error) return thrown.stack ?? thrown.message;
-  // An object may have no `toString` of its own, or one that throws.
+  // An object may have no `toString`, or one that throws.
   return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
 }
 
@@ -150,5 +153,5 @@ const UNITS: Record<string, number> = {
   gi: 1024 ** 3,
 };
 
-/** A text in JSON that is not trusted; empty for any other value, as `String` would call the `toString` that it names. */
+/** A string from untrusted JSON; empty for any other value, as `String` would call a `toString` that it names. */
 export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,10 +1,10 @@
-/** Points in time in words, as all pages show them. For the server and the pages' script. */
+/** Times in words, the same on all pages. Shared by the server and the pages' script. */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `just now`, `3 min ago`, `in 2 h`, `5 days ago`; a date where it is more than a month away. In Unix ms. */
+/** `just now`, `3 min ago`, `in 2 h`, `5 days ago`; a date if more than a month away. In Unix ms. */
 export function timeAgo(at: number, now = Date.now()): string {
   const away = Math.abs(now - at);
   if (away >= 30 * DAY) return dateOf(at);
@@ -23,7 +23,7 @@ function awayOf(ms: number): string {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** `3 Nov 2026`, by UTC: the script and the server write the same. */
+/** `3 Nov 2026`, in UTC, so that the script and the server write the same. */
 function dateOf(at: number): string {
   const date = new Date(at);
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!} ${date.getUTCFullYear()}`;

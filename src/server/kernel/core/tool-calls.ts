@@ -1,4 +1,4 @@
-/** Calls of tools that the guest of a call makes: of other servlets. */
+/** Calls that a guest makes to tools of other servlets. */
 import type { CallToolResult, Json } from "./model.ts";
 
 /** A tool by the name that callers see. */
@@ -7,12 +7,12 @@ export interface ToolCall {
   arguments: Json;
 }
 
-/** Calls that are made together, each under a key of the guest's own. */
+/** Calls made together, each under a key that the guest chose. */
 export type ToolCalls = Readonly<Record<string, ToolCall>>;
 
 /**
- * Why a tool was not called, or what it gave is no result: `failed` for a servlet that gave an error of the protocol or something
- * invalid. A tool that fails in its own way gives a result with `isError`.
+ * Why a tool call has no result: `failed` for a servlet with a protocol error or an invalid result. A tool that reports
+ * its own failure has a result with `isError`.
  */
 export type ToolCallReason =
   | "unknown-tool"

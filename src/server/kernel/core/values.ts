@@ -1,4 +1,4 @@
-/** The object with what `map` makes of each of its values. */
+/** The object with each value replaced by `map`. */
 export const mapValues = <T, U>(
   object: Readonly<Record<string, T>>,
   map: (value: T, key: string) => U,

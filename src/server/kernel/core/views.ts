@@ -1,11 +1,11 @@
 /**
- * Views: pages of servlets that clients show for results of their tools.
+ * Views: pages of servlets that clients show for tool results.
  * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
  */
 import type { Ask } from "./asks.ts";
 import { isObject, type Json, type Tool } from "./model.ts";
 
-/** The extension by which clients and server say that they know views. */
+/** The extension by which clients and servers declare support for views. */
 export const VIEWS_EXTENSION = "io.modelcontextprotocol/ui";
 /** The media type of a view. */
 export const VIEW_TYPE = "text/html;profile=mcp-app";
@@ -13,7 +13,7 @@ export const VIEW_TYPE = "text/html;profile=mcp-app";
 /** The URI of a servlet's view. */
 export const viewUri = (servlet: string, view: string): string => `ui://${servlet}/${view}`;
 
-/** True for a tool that a model may call: others are for the servlet's views. */
+/** True for a tool that a model may call: other tools are for the servlet's views. */
 export const isForModels = (tool: Tool): boolean => isVisibleTo(tool, "model");
 
 /** True for a tool that views of its servlet may call. */
@@ -25,7 +25,7 @@ function isVisibleTo({ _meta }: Tool, whom: "model" | "app"): boolean {
   return !Array.isArray(visibility) || visibility.includes(whom);
 }
 
-/** True for a client with these capabilities that shows views. */
+/** True if a client with these capabilities shows views. */
 export function showsViews({ extensions }: Json): boolean {
   const settings = isObject(extensions) ? extensions[VIEWS_EXTENSION] : undefined;
   const types = isObject(settings) ? settings["mimeTypes"] : undefined;
@@ -33,7 +33,7 @@ export function showsViews({ extensions }: Json): boolean {
 }
 
 /**
- * True for a client with these capabilities that has views answer the questions of servlets. Experimental:
+ * True if a client with these capabilities lets views answer questions of servlets. Experimental:
  * https://github.com/modelcontextprotocol/modelcontextprotocol/pull/3118
  */
 export function asksByViews(capabilities: Json): boolean {

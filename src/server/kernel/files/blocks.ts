@@ -4,18 +4,18 @@ import { Table, type Backing } from "./table.ts";
 /** Blocks that one file may have: 16 GiB, more than a Durable Object stores. */
 export const MAX_BLOCKS = 2 ** 20;
 
-/** Files that were cut and are remembered in memory; the blocks of more are deleted one by one. */
+/** How many truncated files are remembered in memory; beyond that, blocks are deleted one by one. */
 const CUTS = 1000;
 
 const nodeOf = (key: number): number => Math.floor(key / MAX_BLOCKS);
 
-/** The blocks of all files. Where a file has no block at an index, it has a hole. */
+/** The blocks of all files. A missing block is a hole. */
 export class Blocks extends Table<number, Uint8Array> {
-  /** By file, the index from which on the blocks of earlier calls are gone. */
+  /** By file, the index from which blocks of earlier calls are gone. */
   readonly #cuts = new Map<number, number>();
-  /** By file, the keys of its blocks in memory, and of its holes that are known. */
+  /** By file, the keys of its blocks in memory, and of its known holes. */
   readonly #held = new Map<number, Set<number>>();
-  /** Cuts of the operation that is being done as a whole. */
+  /** Truncations of the current atomic operation. */
   #marked: [node: number, from: number, before: number][] = [];
 
   constructor(backing: Backing) {
@@ -24,13 +24,13 @@ export class Blocks extends Table<number, Uint8Array> {
 
   static key = (node: number, index: number): number => node * MAX_BLOCKS + index;
 
-  /** Deletes the blocks of a file from this index on; it has none at `before` or beyond. */
+  /** Deletes the blocks of a file from this index on; it has no block at `before` or beyond. */
   cut(node: number, from: number, before: number): void {
     if (this.backing.undo === undefined) this.#cut(node, from, before);
     else this.#marked.push([node, from, before]);
   }
 
-  /** Does the cuts of an operation that cannot fail any more but by the storage. */
+  /** Applies the truncations of an operation that can no longer fail except by the storage. */
   cutMarked(): void {
     for (const cut of this.#marked) this.#cut(...cut);
   }
@@ -42,7 +42,7 @@ export class Blocks extends Table<number, Uint8Array> {
   #cut(node: number, from: number, before: number): void {
     const begin = Blocks.key(node, from);
     const end = Blocks.key(node, before);
-    // First, as it is what can fail.
+    // First, because it can fail.
     if (this.hasStaged) {
       this.exec("DELETE FROM file_blocks_staged WHERE key >= ? AND key < ?", begin, end);
     }
@@ -50,7 +50,7 @@ export class Blocks extends Table<number, Uint8Array> {
     this.#cuts.set(node, Math.min(from, this.#cuts.get(node) ?? from));
   }
 
-  /** How many blocks a file has before this index. */
+  /** The number of blocks of a file before this index. */
   count(node: number, before: number): number {
     const begin = Blocks.key(node, 0);
     const end = Blocks.key(node, before);
@@ -74,7 +74,7 @@ export class Blocks extends Table<number, Uint8Array> {
     return there.size;
   }
 
-  /** The keys in memory between two of one file: each that is looked at is paid for. */
+  /** The keys in memory between two keys of one file. Each key looked at is charged. */
   #heldBetween(begin: number, end: number): number[] {
     const held = this.#held.get(nodeOf(begin));
     if (held === undefined) return [];
@@ -117,7 +117,7 @@ export class Blocks extends Table<number, Uint8Array> {
     return from !== undefined && key % MAX_BLOCKS >= from;
   }
 
-  /** Where many files were cut, stages the deletion of each block, except where the call has written another since. */
+  /** If many files were truncated, stages the deletion of each block, unless the call has written it since. */
   limitCuts(): void {
     if (this.#cuts.size <= CUTS) return;
     this.hasStaged = true;

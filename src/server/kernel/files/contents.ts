@@ -17,7 +17,7 @@ export class Contents {
     this.#blocks = blocks;
   }
 
-  /** Fills `into` from the file's bytes; returns how many there were. */
+  /** Fills `into` from the file's bytes; returns the number of bytes read. */
   read(id: number, from: number, into: Uint8Array): number {
     const { size } = this.#inodes.get(id);
     const count = Math.max(0, Math.min(into.length, size - from));
@@ -33,7 +33,7 @@ export class Contents {
     return count;
   }
 
-  /** Throws `nospc` or `fbig` where so many bytes cannot be added at the end of a file. */
+  /** Throws `nospc` or `fbig` if so many bytes cannot be appended to a file. */
   demandRoomAtEnd(id: number, bytes: number): void {
     const { size, blocks } = this.#inodes.get(id);
     if (size + bytes > MAX_SIZE) throw new FileSystemError("fbig");
@@ -48,7 +48,7 @@ export class Contents {
   }
 
   /**
-   * Writes bytes; returns how many were written before a failure. Throws the failure if none were: `nospc`, `fbig` beyond
+   * Writes bytes; returns the number written before a failure. Throws the failure if none were: `nospc`, `fbig` beyond
    * the largest file, `io`.
    */
   write(id: number, at: number, bytes: Uint8Array): number {
@@ -68,7 +68,7 @@ export class Contents {
     return done;
   }
 
-  /** Cuts or extends a file. */
+  /** Truncates or extends a file. */
   resize(id: number, size: number): void {
     this.#inodes.whole(() => this.#resize(id, size));
   }
@@ -87,7 +87,7 @@ export class Contents {
     this.#inodes.change(id, { size, blocks: left, modified });
   }
 
-  /** Makes the rest of the block in which a file now ends zero: it shows if the file is extended. */
+  /** Zeroes the rest of a file's last block: it becomes visible if the file is extended. */
   #clearEnd(id: number, size: number): void {
     const offset = size % BLOCK_BYTES;
     if (offset === 0) return;
@@ -96,7 +96,7 @@ export class Contents {
     if (block !== undefined && block.length > offset) this.#blocks.set(key, block.slice(0, offset));
   }
 
-  /** `begin` is where the block begins in its file. */
+  /** `begin` is the block's offset in its file. */
   #writeInBlock(id: number, begin: number, offset: number, bytes: Uint8Array): void {
     const node = this.#inodes.get(id);
     const key = Blocks.key(id, begin / BLOCK_BYTES);
@@ -116,7 +116,7 @@ export class Contents {
   }
 }
 
-/** The block with these bytes written into it, in a larger array where it has to grow. */
+/** The block with these bytes written into it, in a larger array if it has to grow. */
 function written(before: Uint8Array | undefined, offset: number, bytes: Uint8Array): Uint8Array {
   const end = offset + bytes.length;
   let block = before;

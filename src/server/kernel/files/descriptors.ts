@@ -2,7 +2,7 @@ import { limits } from "../core/limits.ts";
 import { FileSystemError } from "./errors.ts";
 import type { Descriptor } from "./records.ts";
 
-/** Standard input, output and error have the numbers before it, and are not files. */
+/** The first descriptor of a file, after standard input, output and error. */
 const FIRST = 3;
 
 /** A guest's open files, by descriptor number. */
@@ -19,24 +19,24 @@ export class Descriptors {
     return this.#open.size;
   }
 
-  /** All of them, to be kept. */
+  /** All descriptors, to be stored. */
   entries(): [number, Descriptor][] {
     return [...this.#open];
   }
 
-  /** Throws `badf` where nothing has this number. */
+  /** Throws `badf` for an unknown number. */
   get(fd: number): Descriptor {
     const descriptor = this.#open.get(fd);
     if (descriptor === undefined) throw new FileSystemError("badf");
     return descriptor;
   }
 
-  /** Throws `mfile` where no more may be open. */
+  /** Throws `mfile` if no more may be open. */
   demandRoom(): void {
     if (this.#open.size >= limits.openFiles) throw new FileSystemError("mfile");
   }
 
-  /** Opens under the lowest number that is free. */
+  /** Opens a descriptor under the lowest free number. */
   add(descriptor: Descriptor): number {
     this.demandRoom();
     let fd = FIRST;
@@ -52,7 +52,7 @@ export class Descriptors {
     this.#add(node, -1);
   }
 
-  /** Gives a descriptor another number, whose own is closed before. */
+  /** Moves a descriptor to another number, closing the descriptor there. */
   renumber(from: number, to: number): void {
     const descriptor = this.get(from);
     this.#open.delete(from);

@@ -4,14 +4,14 @@ import { Table, type Backing } from "./table.ts";
 /** Changed names in memory that are sorted for each page of a list; more are staged first. */
 const SORTED = 200;
 
-/** An entry, and where it stands in its folder's order: listing goes on after it. */
+/** An entry and its position in its folder's order, after which a listing can continue. */
 export interface PositionedEntry extends FolderEntry {
   position: bigint;
 }
 
 /**
- * The names in all folders. They are found, and ordered, by a keyed hash: a folder of any size is neither
- * loaded nor scanned, and a list goes on where it was although names come and go.
+ * The names in all folders. They are found and ordered by a keyed hash: a folder of any size is neither loaded nor
+ * scanned, and a listing continues at its position while names come and go.
  */
 export class Entries extends Table<string, FolderEntry> {
   constructor(backing: Backing) {
@@ -23,10 +23,10 @@ export class Entries extends Table<string, FolderEntry> {
     return `${folder}/${this.backing.sealing.tag(name, String(folder))}`;
   }
 
-  /** At most `count` entries of a folder after a position, in their order; 0n is before the first. */
+  /** At most `count` entries of a folder after a position, in order; 0n is before the first. */
   list(folder: number, after: bigint, count: number): PositionedEntry[] {
     if (this.changed.size > SORTED) this.stageAll();
-    // All hashes that begin with the position are before `~`, and all of the folder before `0`, which follows `/`.
+    // All hashes with this prefix sort before `~`, and all entries of the folder before `0`, which follows `/`.
     const begin = `${folder}/${after.toString(16).padStart(16, "0")}~`;
     const end = `${folder}0`;
     const own = this.changed
@@ -45,7 +45,7 @@ export class Entries extends Table<string, FolderEntry> {
     const listed: PositionedEntry[] = [];
     while (listed.length < count) {
       let first: Row | undefined;
-      // Of rows with one key, the newest layer's is first.
+      // Of rows with the same key, the newest layer's is first.
       for (const row of next) if (row && (first === undefined || row.key < first.key)) first = row;
       if (first === undefined) break;
       const { key } = first;
@@ -58,7 +58,7 @@ export class Entries extends Table<string, FolderEntry> {
     return listed;
   }
 
-  /** The rows of one table in the order of their keys, also of names that are gone: each is paid for. */
+  /** The rows of one table in key order, including deleted names. Each is charged. */
   *#rows(table: string, begin: string, end: string, count: number): Generator<Row, undefined> {
     for (let after = begin; ;) {
       const query = `SELECT key, value FROM ${table} WHERE key > ? AND key < ? ORDER BY key LIMIT ?`;
@@ -72,14 +72,14 @@ export class Entries extends Table<string, FolderEntry> {
   }
 }
 
-/** A row of a folder: an entry, one that is still sealed, or neither where the name is gone. */
+/** A row of a folder: an entry, a sealed entry, or neither if the name was deleted. */
 interface Row {
   key: string;
   entry?: FolderEntry | undefined;
   sealed?: unknown;
 }
 
-/** The first 16 hex digits of the hash: of 100,000 names, two have the same with a chance of one in 10^9. */
+/** The first 16 hex digits of the hash: among 100,000 names, a collision has a chance of one in 10^9. */
 const positionOf = (key: string): bigint => {
   const begin = key.indexOf("/") + 1;
   return BigInt(`0x${key.slice(begin, begin + 16)}`);

@@ -1,4 +1,4 @@
-/** Reasons why an operation on files fails, by their names in WASI. */
+/** Error codes of file operations, by their names in WASI. */
 export type FileErrorCode =
   | "badf"
   | "busy"
@@ -20,7 +20,7 @@ export type FileErrorCode =
   | "perm"
   | "xdev";
 
-/** An operation on files that failed and changed nothing. A guest gets its code; `io` also has a message for the log. */
+/** A file operation that failed and changed nothing. A guest gets the code; `io` also has a message for the log. */
 export class FileSystemError extends Error {
   readonly code: FileErrorCode;
   constructor(code: FileErrorCode, message: string = code) {

@@ -9,9 +9,9 @@ import type { Sealing } from "./sealing.ts";
 import type { Sql } from "./sql.ts";
 import { putFile, removeTree } from "./tree.ts";
 
-/** Files that a store begins with. */
+/** The initial files of a store. */
 export interface InitialFiles {
-  /** Differs where the files do. */
+  /** Differs if the files differ. */
   digest: string;
   files(): Iterable<{ path: string; bytes: Uint8Array }>;
 }
@@ -19,17 +19,19 @@ export interface InitialFiles {
 interface BeginOptions {
   /** Nanoseconds since 1970. */
   now: bigint;
-  /** By host of a mount. They are put into its store when that is first used, and again where they differ and no mount may write. */
+  /**
+   * By host of a mount. They are written when the store is first used, and again if they differ and no mount may write.
+   */
   initial?: Readonly<Record<string, InitialFiles>>;
-  /** True if the guest's memory is that of the last call, which was committed with `keepsOpen`. */
+  /** True if the guest's memory continues from the last call, which was committed with `keepsOpen`. */
   continues?: boolean;
-  /** Bytes that all files may take, where that is less than `limits.fileBytes`. */
+  /** Bytes that all files may take, if less than `limits.fileBytes`. */
   most?: number | undefined;
-  /** Bytes up to which files may be added to. What they begin with may take `INITIAL_BYTES` more than what is there. */
+  /** Total bytes up to which files may grow. Initial files may add `INITIAL_BYTES` to the current total. */
   room?: number;
 }
 
-/** Initial files up to this size are stored even where the quota is used up, so that the servlet can be called. */
+/** Initial files up to this size are stored even if the quota is used up, so that the servlet can be called. */
 const INITIAL_BYTES = 512 * 1024;
 
 /**
@@ -47,14 +49,14 @@ export class FileStore {
   readonly #sealing: Sealing;
   #current: Files | undefined;
 
-  /** Makes the tables where they are missing. */
+  /** Creates missing tables. */
   constructor(sql: Sql, sealing: Sealing) {
     this.#sql = sql;
     this.#sealing = sealing;
     Overlay.prepare(sql);
   }
 
-  /** The files for a call. One that was neither committed nor dropped is dropped. */
+  /** The files for a call. An earlier call that was neither committed nor dropped is dropped. */
   begin(
     mounts: readonly Mount[],
     { now, initial, continues = false, most = Infinity, room = Infinity }: BeginOptions,
@@ -80,17 +82,17 @@ export class FileStore {
     return files;
   }
 
-  /** Bytes of everything, as counted against `limits.fileBytes`. */
+  /** Bytes of all files, as counted against `limits.fileBytes`. */
   get bytes(): number {
     return new Inodes(new Overlay(this.#sql, this.#sealing), 0n).totals.bytes;
   }
 
-  /** True if anything was stored, and not deleted since. */
+  /** True if anything is stored. */
   hasAny(): boolean {
     return Overlay.hasAny(this.#sql);
   }
 
-  /** Deletes all files, also those that cannot be opened any more. Run it in a transaction. */
+  /** Deletes all files, even if they cannot be opened. Run it in a transaction. */
   deleteAll(): void {
     this.#current?.drop();
     Overlay.deleteAll(this.#sql);

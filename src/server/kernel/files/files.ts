@@ -14,8 +14,8 @@ import { walk, type PathTarget } from "./walk.ts";
 const DESCRIPTOR_BYTES = 300;
 
 /**
- * The files of a scope as one call sees and changes them. Nothing that it changes is seen by others before
- * `commit`. An operation that throws a `FileSystemError` has changed nothing.
+ * The files of a scope as one call sees and changes them. Its changes are invisible to other calls before `commit`. An
+ * operation that throws a `FileSystemError` has changed nothing.
  */
 export class Files {
   readonly mounts: readonly Mount[];
@@ -27,7 +27,7 @@ export class Files {
   #isSealed = false;
   #hasEnded = false;
 
-  /** `continues` says that the guest's memory is that of the last call, and holds what that had open. */
+  /** With `continues`, the guest's memory is from the last call, with that call's open files. */
   constructor(overlay: Overlay, inodes: Inodes, mounts: readonly Mount[], continues: boolean) {
     this.mounts = mounts;
     this.inodes = inodes;
@@ -41,12 +41,12 @@ export class Files {
     if (totals.open !== undefined && kept === undefined) this.#forgetOpen();
   }
 
-  /** The time that changes bear, in nanoseconds since 1970: set it before each operation. */
+  /** The timestamp of changes, in nanoseconds since 1970: set it before each operation. */
   set now(now: bigint) {
     this.inodes.now = now;
   }
 
-  /** Work that was done so far. */
+  /** Work done so far. */
   get work(): Work {
     return this.#overlay.work;
   }
@@ -61,14 +61,14 @@ export class Files {
     return this.inodes.totals.bytes;
   }
 
-  /** False where no file was changed: such a call needs a commit only if it `keepsOpen`. */
+  /** False if no file was changed: such a call needs a commit only if it `keepsOpen`. */
   get isChanged(): boolean {
     return this.#overlay.isChanged;
   }
 
   /**
-   * Seals the call's changes, so that `commit` only writes them; nothing may be changed after that. With `keepsOpen`, what
-   * the guest has open stays so for the next call, whose memory is this one's.
+   * Seals the call's changes, so that `commit` only writes them; no change may follow. With `keepsOpen`, the guest's
+   * open files stay open for the next call, which continues with the same memory.
    */
   seal({ keepsOpen }: { keepsOpen: boolean }): void {
     this.#demandOpen();
@@ -89,14 +89,17 @@ export class Files {
     return this.#overlay.bytesToWrite;
   }
 
-  /** Makes the call's changes the state of the scope; run it in a transaction. Seals them first, unless `seal` has. */
+  /**
+   * Makes the call's changes the state of the scope; run it in a transaction. Seals them first, unless `seal` has done
+   * so.
+   */
   commit(how: { keepsOpen: boolean }): void {
     if (!this.#isSealed) this.seal(how);
     this.#overlay.commit();
     this.#hasEnded = true;
   }
 
-  /** Undoes everything that the call has done. */
+  /** Undoes all changes of the call. */
   drop(): void {
     if (!this.#hasEnded) this.#overlay.drop();
     this.#hasEnded = true;
@@ -144,8 +147,8 @@ export class Files {
   }
 
   /**
-   * Writes a file whole, or adds to its end; it is made where it is missing. Throws where not all of it can be done; where a
-   * part was done, since a row could not be read after that, an error that ends the call, so that nothing of it is stored.
+   * Writes a whole file, or appends to it; creates it if missing. Throws if not everything can be written. If a part
+   * was written when a row could not be read, the error ends the call, so that nothing of it is stored.
    */
   put(place: PathTarget, bytes: Uint8Array, { isAppended = false } = {}): void {
     const id = this.inodes.whole(() => {
@@ -178,7 +181,7 @@ export class Files {
     return this.folders.list(folder, after, count);
   }
 
-  /** Makes a file, a folder, or a link to `target`; returns its number. */
+  /** Creates a file, a folder, or a link to `target`; returns its number. */
   create(place: PathTarget, kind: FileNode["kind"], target?: string): number {
     const name = this.#vacant(place, kind === "folder");
     return this.inodes.whole(() => {
@@ -188,7 +191,7 @@ export class Files {
     });
   }
 
-  /** Gives a file or link one more name. */
+  /** Adds a name to a file or link. */
   link(id: number, place: PathTarget): void {
     const { kind, links } = this.node(id);
     const name = this.#vacant(place, false);
@@ -199,7 +202,7 @@ export class Files {
     });
   }
 
-  /** Removes a name of a file or link, which ends with its last one. */
+  /** Removes a name of a file or link, which is deleted with its last name. */
   unlink(place: PathTarget): void {
     const { id, name, node } = this.#named(place, "isdir");
     if (node.kind === "folder") throw new FileSystemError("isdir");
@@ -214,7 +217,7 @@ export class Files {
     this.#remove(place.folder, name, id);
   }
 
-  /** Gives what is at one place the name of another; what has that name loses it. */
+  /** Moves a node to another place; replaces a node that is there. */
   rename(from: PathTarget, to: PathTarget): void {
     const { id, name, node } = this.#named(from, "busy");
     if (to.name === undefined) throw new FileSystemError("busy");
@@ -252,14 +255,14 @@ export class Files {
     if (this.#hasEnded) throw new Error("these files are of a call that has ended");
   }
 
-  /** The name of a place where nothing is. */
+  /** The name of an unused place. */
   #vacant({ name, node, isForFolder }: PathTarget, isFolder: boolean): string {
     if (name === undefined || node !== undefined) throw new FileSystemError("exist");
     if (isForFolder && !isFolder) throw new FileSystemError("noent");
     return name;
   }
 
-  /** The node that has a name at a place; throws `otherwise` if the path is one like `.`. */
+  /** The node that has a name at a place; throws `otherwise` if the path is like `.`. */
   #named({ name, node: id }: PathTarget, otherwise: "isdir" | "inval" | "busy") {
     if (name === undefined) throw new FileSystemError(otherwise);
     if (id === undefined) throw new FileSystemError("noent");

@@ -4,7 +4,7 @@ import { FileSystemError } from "./errors.ts";
 import type { Inodes } from "./inodes.ts";
 import type { FolderEntry, NodeKind } from "./records.ts";
 
-/** Which node has which names. */
+/** The entries of folders: which node has which names. */
 export class Folders {
   readonly #inodes: Inodes;
   readonly #entries: Entries;
@@ -22,14 +22,14 @@ export class Folders {
     return this.#entries.list(folder, after, count);
   }
 
-  /** Throws where a folder cannot have one more name: it was removed, or is full. */
+  /** Throws if a folder cannot have one more name: it was removed, or is full. */
   demandRoom(folder: number): void {
     const { links, size } = this.#inodes.get(folder);
     if (links === 0) throw new FileSystemError("noent");
     if (size >= limits.folderEntries) throw new FileSystemError("nospc");
   }
 
-  /** Gives a node a name that nothing in the folder has. */
+  /** Adds a name for a node; the name must be free in the folder. */
   add(folder: number, name: string, node: number, kind: NodeKind): void {
     this.demandRoom(folder);
     this.#resize(folder, 1);
@@ -41,13 +41,13 @@ export class Folders {
     this.#entries.delete(this.#entries.key(folder, name));
   }
 
-  /** Puts another node in the place of the one that has this name. */
+  /** Replaces the node that has this name by another. */
   replace(folder: number, name: string, node: number, kind: NodeKind): void {
     this.#resize(folder, 0);
     this.#entries.set(this.#entries.key(folder, name), { name, node, kind });
   }
 
-  /** True if a folder is another one or in it, at any depth. */
+  /** True if a folder is the same as another, or inside it at any depth. */
   isWithin(folder: number, outer: number): boolean {
     for (let at = folder; ;) {
       if (at === outer) return true;

@@ -15,8 +15,8 @@ interface InMount {
 }
 
 /**
- * The folder that a path of the guest is in: the one with the longest path before it. Relative paths begin at `/`,
- * as in C's library. Throws a `FileSystemError`: `noent` where no folder has it.
+ * The mount that contains a path of the guest: the one with the longest matching path. Relative paths begin at `/`, as
+ * in the C library. Throws a `FileSystemError`: `noent` if no mount matches.
  */
 export function mountOf(files: Files, path: string): InMount {
   if (path.length > limits.filePathBytes) throw new FileSystemError("nametoolong");
@@ -33,12 +33,12 @@ export function mountOf(files: Files, path: string): InMount {
   return { mount, root: rootOfStore(files, mount.host)!, path: own.slice(at.length + 1) || "." };
 }
 
-/** Bytes to be paid for each folder that a path is compared with. */
+/** Bytes charged for each mount that a path is compared with. */
 const MOUNT_BYTES = 16;
 
 const placeOf = oncePer((mount: Mount) => absolute(mount.path).replace(/\/$/, ""));
 
-/** A path of the guest, and where it leads. */
+/** A path of the guest, resolved. */
 export interface ResolvedPath extends InMount {
   place: PathTarget;
 }
@@ -49,7 +49,7 @@ export function findPath(files: Files, path: string, follows: boolean): Resolved
   return { ...found, place: files.walk(found.root, found.path, follows) };
 }
 
-/** From `/`, without empty parts and `.`; a slash at the end stays. */
+/** From `/`, without empty parts and `.`; a trailing slash stays. */
 function absolute(path: string): string {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   return `/${parts.join("/")}${parts.length > 0 && path.endsWith("/") ? "/" : ""}`;

@@ -4,25 +4,25 @@ import { FileSystemError } from "./errors.ts";
 import type { Overlay } from "./overlay.ts";
 import { BLOCK_BYTES, totalsCodec, type FileNode, type NodeKind, type Totals } from "./records.ts";
 
-/** Size of what a file takes at least, and the unit in which its contents count. */
+/** The minimum size of a node, and the unit in which contents are counted. */
 const UNIT = 512;
-/** Bytes that a folder entry counts, whatever its name. */
+/** Bytes counted for a folder entry, whatever its name. */
 const NAME = 256;
 const TOTALS = 0;
 
 const text = (totals: Totals): string => new TextDecoder().decode(totalsCodec.encode(totals));
 
-/** Bytes that a node counts against `limits.fileBytes`. */
+/** Bytes counted for a node against `limits.fileBytes`. */
 function footprint({ kind, size, blocks }: FileNode): number {
   if (kind === "folder") return UNIT + size * NAME;
   const stored = kind === "file" ? Math.min(blocks * BLOCK_BYTES, size) : size;
   return UNIT + Math.ceil(stored / UNIT) * UNIT;
 }
 
-/** The files, folders and links of a scope by their numbers, and the sum of what they take. */
+/** The files, folders and links of a scope by number, and their total size. */
 export class Inodes {
   readonly totals: Totals;
-  /** The time that changes bear: nanoseconds since 1970. */
+  /** The timestamp of changes: nanoseconds since 1970. */
   now: bigint;
   readonly #overlay: Overlay;
   #isWhole = false;
@@ -33,13 +33,13 @@ export class Inodes {
     this.#overlay = overlay;
     this.now = now;
     const stored = overlay.totals.get(TOTALS);
-    // A copy: what is read must not change where the call changes nothing.
+    // A copy: the stored value must not change if the call changes nothing.
     this.totals = structuredClone(stored ?? { nextNode: 1, bytes: 0, stores: [], nameless: [] });
   }
 
   /**
-   * Does something as a whole: where it throws, nothing has changed. Throws `nospc` where it adds bytes and more are
-   * stored then than may be: what adds none has room always.
+   * Runs an operation atomically: if it throws, nothing has changed. Throws `nospc` if it adds bytes and the total is
+   * then too large; an operation that adds none always has room.
    */
   whole<T>(work: () => T): T {
     if (this.#isWhole) return work();
@@ -85,7 +85,7 @@ export class Inodes {
     return id;
   }
 
-  /** A new folder that is in none. */
+  /** A new folder without a parent. */
   createRoot(): number {
     const root = this.create("folder", 0);
     this.change(root, { parent: root });
@@ -106,8 +106,8 @@ export class Inodes {
   }
 
   /**
-   * Deletes a file without a name. One that is damaged is forgotten, since nothing could delete it later; its bytes, which
-   * nobody knows, stay counted.
+   * Deletes a file without a name. A damaged file is forgotten, since nothing could delete it later; its bytes, whose
+   * number is unknown, stay counted.
    */
   deleteNameless(id: number): void {
     try {
@@ -119,18 +119,18 @@ export class Inodes {
     }
   }
 
-  /** Throws `nospc` where so many bytes more may not be stored. */
+  /** Throws `nospc` if so many more bytes may not be stored. */
   demandRoom(bytes: number): void {
     if (bytes > 0) this.#demandWithin(this.totals.bytes + bytes);
   }
 
-  /** Throws `nospc` where these changes of a node take more than may be stored. */
+  /** Throws `nospc` if these changes of a node exceed the space that is left. */
   demandRoomFor(id: number, changes: Partial<FileNode>): void {
     const node = this.get(id);
     this.demandRoom(footprint({ ...node, ...changes }) - footprint(node));
   }
 
-  /** To be called before a commit. */
+  /** Must be called before a commit. */
   saveTotals(): void {
     const stored = this.#overlay.totals.get(TOTALS);
     if (stored !== undefined && text(stored) === text(this.totals)) return;

@@ -9,13 +9,13 @@ declare module "../core/limits.ts" {
 type Own = typeof own;
 const own = addLimits({
   internal: {
-    /** Memory for what one call has read and changed of its files; beyond it, changes are staged in the database. */
+    /** Memory for the files that one call reads and changes; beyond it, changes are staged in the database. */
     fileOverlayBytes: 4 * 1024 * 1024,
     /** Entries of one folder. */
     folderEntries: 100_000,
-    /** Folders that one servlet is given: each path of a servlet of the kit is compared with all of them. */
+    /** Mounts of one servlet: each path of a servlet of the kit is compared with all of them. */
     mounts: 100,
-    /** Symbolic links that are followed for one path: as many as Linux follows. */
+    /** Symbolic links that are followed for one path: the limit of Linux. */
     symlinks: 40,
   },
 });

@@ -1,17 +1,17 @@
 import { limits } from "./limits.ts";
 
-/** A folder that a servlet is given. */
+/** A folder that a servlet can access. */
 export interface Mount {
-  /** The name of the store that it shows; mounts of the same host show the same files. */
+  /** The name of the store behind it; mounts of the same host share their files. */
   host: string;
-  /** The path by which the guest knows it. */
+  /** The guest's path of the folder. */
   path: string;
   isReadOnly: boolean;
 }
 
 /**
- * The mounts in a manifest's `allowed_paths`, written as hyper-mcp and Extism write them: `HOST:PLUGIN`, or
- * `PATH` for both; `ro:` before it for read-only.
+ * The mounts in a manifest's `allowed_paths`, in the syntax of hyper-mcp and Extism: `HOST:PLUGIN`, or `PATH` for both;
+ * `ro:` before it for read-only.
  *
  * Throws an `Error` that says what is wrong.
  */

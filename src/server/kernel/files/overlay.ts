@@ -8,7 +8,9 @@ import { Table, type Backing } from "./table.ts";
 
 const NAMES = ["nodes", "entries", "blocks", "totals"];
 
-/** The files as one call has read and changed them: in memory, and beyond `limits.fileOverlayBytes` in staging tables. */
+/**
+ * The files as one call has read and changed them: in memory, and beyond `limits.fileOverlayBytes` in staging tables.
+ */
 export class Overlay implements Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
@@ -28,7 +30,7 @@ export class Overlay implements Backing {
     this.totals = new Table("file_totals", totalsCodec, this);
   }
 
-  /** Makes the tables where they are missing. */
+  /** Creates missing tables. */
   static prepare(sql: Sql): void {
     Table.create(sql, "file_nodes", "INTEGER");
     Table.create(sql, "file_entries", "TEXT");
@@ -36,12 +38,12 @@ export class Overlay implements Backing {
     Table.create(sql, "file_totals", "INTEGER");
   }
 
-  /** Deletes what a call has staged that died, or whose commit failed. */
+  /** Deletes the staged rows of a call that died, or whose commit failed. */
   static deleteStaged(sql: Sql): void {
     for (const name of NAMES) sql.exec(`DELETE FROM file_${name}_staged`);
   }
 
-  /** True if anything was stored, and not deleted since. */
+  /** True if anything is stored. */
   static hasAny(sql: Sql): boolean {
     return sql.exec("SELECT 1 FROM file_totals").toArray().length > 0;
   }
@@ -69,8 +71,8 @@ export class Overlay implements Backing {
   }
 
   /**
-   * Does something as a whole: where it throws, no row has changed. What it reads and changes stays in memory
-   * meanwhile, so it is no more than a few rows. The blocks that it cuts are cut when all else is done.
+   * Runs an operation atomically: if it throws, no row has changed. Its rows stay in memory meanwhile, so there must be
+   * only a few. Its truncations are applied last.
    */
   whole<T>(work: () => T): T {
     this.makeRoom();
@@ -93,7 +95,7 @@ export class Overlay implements Backing {
     this.blocks.limitCuts();
     let excess = this.memoryBytes - limits.fileOverlayBytes;
     if (excess <= 0) return;
-    // Half of it, so that not each further row makes room again.
+    // Half of the limit, so that not every further row makes room again.
     excess += limits.fileOverlayBytes / 2;
     for (const table of this.#tables) {
       const before = table.memoryBytes;

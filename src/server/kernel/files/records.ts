@@ -3,21 +3,21 @@ import type { Codec } from "./table.ts";
 
 export type NodeKind = "file" | "folder" | "link";
 
-/** A file, folder or symbolic link, whatever its names are. Times in nanoseconds since 1970. */
+/** A file, folder or symbolic link, without its names. Times in nanoseconds since 1970. */
 export interface FileNode {
   kind: NodeKind;
   /** Bytes of a file or of a link's target; entries of a folder. */
   size: number;
   /** Number of names (links). A file without any is deleted once no instance has it open. */
   links: number;
-  /** Blocks of a file that are stored; the others are holes, which read as zero. */
+  /** Stored blocks of a file; the others are holes, which read as zero. */
   blocks: number;
-  /** The folder that a folder is in; of a store's root, itself. */
+  /** The parent of a folder; a store's root is its own. */
   parent: number;
   accessed: bigint;
   modified: bigint;
   changed: bigint;
-  /** Where a symbolic link leads. */
+  /** The target of a symbolic link. */
   target?: string;
 }
 
@@ -43,23 +43,23 @@ export interface Descriptor {
   inheriting: bigint;
 }
 
-/** A tree of files, which mounts of one host show. */
+/** A file tree, shared by the mounts of one host. */
 interface Store {
   host: string;
   root: number;
-  /** Of the files that it began with. */
+  /** Digest of its initial files. */
   digest?: string;
 }
 
-/** Values of which a database has one. */
+/** Values that exist once in a database. */
 export interface Totals {
   nextNode: number;
   /** Bytes of everything, as counted against `limits.fileBytes`. */
   bytes: number;
   stores: Store[];
-  /** Descriptors that the guest's memory holds, by number; absent where no memory outlives its call. */
+  /** Open descriptors in the guest's memory, by number; absent if no memory outlives its call. */
   open?: [number, Descriptor][];
-  /** Nodes without a name that these have open. */
+  /** Nodes without a name that are still open. */
   nameless: number[];
 }
 
@@ -69,10 +69,10 @@ export const BLOCK_BYTES = 16 * 1024;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Members that are bigints, which JSON has as texts of digits. */
+/** Members that are bigints, written to JSON as decimal text. */
 const BIGINTS = new Set(["accessed", "modified", "changed", "rights", "inheriting"]);
 
-/** Values as JSON. `extraBytes` is the memory that one takes beyond a few short fields. */
+/** Values as JSON. `extraBytes` is the memory of a value beyond a few short fields. */
 const json = <V>(extraBytes: (value: V) => number): Codec<V> => ({
   encode: (value) =>
     encoder.encode(
@@ -80,7 +80,7 @@ const json = <V>(extraBytes: (value: V) => number): Codec<V> => ({
         typeof part === "bigint" ? String(part) : part,
       ),
     ),
-  // The bytes were sealed by this server, so they are what `encode` wrote.
+  // This server sealed the bytes, so they are what `encode` wrote.
   decode: (bytes) =>
     JSON.parse(decoder.decode(bytes), (key, part: unknown) =>
       BIGINTS.has(key) && typeof part === "string" ? BigInt(part) : part,
@@ -92,7 +92,7 @@ export const nodeCodec = json<FileNode>(({ target = "" }) => 2 * target.length);
 export const entryCodec = json<FolderEntry>(({ name }) => 2 * name.length);
 export const totalsCodec = json<Totals>(() => 0);
 
-/** A block is stored without the zeros that it ends in, and may be held so. */
+/** A block is stored without its trailing zeros, and may be held so. */
 export const blockCodec: Codec<Uint8Array> = {
   encode: (block) => block.subarray(0, block.findLastIndex((byte) => byte !== 0) + 1),
   decode: (bytes) => bytes,

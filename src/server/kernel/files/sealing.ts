@@ -3,13 +3,13 @@ import { concatBytes, randomBytes } from "@noble/ciphers/utils.js";
 import { blake2b } from "@noble/hashes/blake2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** Encrypts what is stored. Synchronous, unlike WebCrypto: a guest's file calls cannot wait. */
+/** Encrypts stored data. Synchronous, unlike WebCrypto: a guest's file calls cannot wait. */
 export interface Sealing {
-  /** `about` says what the bytes are; they open only where the same is said. */
+  /** `about` names the content, and must be the same to open it. */
   seal(bytes: Uint8Array, about: string): Uint8Array;
-  /** Throws where these are not bytes that were sealed with the same key about the same. */
+  /** Throws if the bytes were not sealed with the same key and `about`. */
   open(sealed: Uint8Array, about: string): Uint8Array;
-  /** A keyed hash of a text, 32 hex digits: finds what is sealed without telling what it is. */
+  /** A keyed hash of a text, 32 hex digits: finds sealed data without revealing the text. */
   tag(text: string, about: string): string;
 }
 

@@ -1,6 +1,6 @@
-/** The synchronous SQL of a database of its own: `ctx.storage.sql` of a Durable Object is one. */
+/** The synchronous SQL interface of one database, such as `ctx.storage.sql` of a Durable Object. */
 export interface Sql {
-  /** Runs one statement; its rows are read as they are needed. */
+  /** Runs one statement; its rows are read as needed. */
   exec(query: string, ...bindings: SqlValue[]): Iterable<SqlRow> & { toArray(): SqlRow[] };
 }
 

@@ -10,13 +10,13 @@ export interface Codec<V> {
   memoryBytes(value: V): number;
 }
 
-/** Work that was done so far. */
+/** Work done so far. */
 export interface Work {
-  /** Statements of SQL, rows that were sealed or opened, names that were hashed. */
+  /** SQL statements, rows sealed or opened, names hashed. */
   steps: number;
-  /** Rows that were looked up or passed over, in memory or not, or returned by a statement. */
+  /** Rows looked up or skipped, in memory or not, or returned by a statement. */
   lookUps: number;
-  /** Bytes that were sealed or opened, and those of paths that were followed. */
+  /** Bytes sealed or opened, and bytes of paths that were followed. */
   bytes: number;
 }
 
@@ -25,17 +25,17 @@ export interface Backing {
   readonly sql: Sql;
   readonly sealing: Sealing;
   readonly work: Work;
-  /** Functions that undo the changes of the operation that is being done as a whole, in the order of the changes. */
+  /** Functions that undo the changes of the current atomic operation, in the order of the changes. */
   readonly undo: (() => void)[] | undefined;
-  /** Called when a table has come to take more memory by what was read. */
+  /** Called when reads have made a table take more memory. */
   makeRoom(): void;
 }
 
 interface Slot<V> {
-  /** Undefined where there is no such row. */
+  /** Undefined if there is no such row. */
   value: V | undefined;
   bytes: number;
-  /** Was it used since rows were last given up? */
+  /** True if it was used since rows were last evicted. */
   isUsed: boolean;
 }
 
@@ -43,8 +43,8 @@ interface Slot<V> {
 const SLOT_BYTES = 200;
 
 /**
- * A table of sealed values as one call sees it: rows in memory hide those that the call has staged, and
- * these hide those of earlier calls. Nothing but `commit` changes the last.
+ * A table of sealed values as one call sees it: rows in memory hide staged rows of the call, which hide rows of earlier
+ * calls. Only `commit` changes the last.
  */
 export class Table<K extends number | string, V> {
   protected readonly name: string;
@@ -66,7 +66,7 @@ export class Table<K extends number | string, V> {
     this.backing = backing;
   }
 
-  /** Makes the table and its staging table where they are missing. */
+  /** Creates the table and its staging table if missing. */
   static create(sql: Sql, name: string, keys: "INTEGER" | "TEXT"): void {
     const kind = keys === "TEXT" ? " WITHOUT ROWID" : "";
     for (const table of [name, `${name}_staged`]) {
@@ -76,7 +76,7 @@ export class Table<K extends number | string, V> {
     }
   }
 
-  /** Memory that its rows take. */
+  /** Memory of its rows. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
@@ -94,7 +94,7 @@ export class Table<K extends number | string, V> {
     this.backing.work.lookUps++;
     const known = this.memory.get(key);
     if (known !== undefined) {
-      // Not moved to the end of the map: where a key is deleted and set again, V8 walks over all that it has had there.
+      // Not moved to the end of the map: if a key is deleted and set again, V8 walks over all of its earlier positions.
       known.isUsed = true;
       return known.value;
     }
@@ -104,7 +104,7 @@ export class Table<K extends number | string, V> {
     return value;
   }
 
-  /** True if there is such a row; it is not opened. */
+  /** True if there is such a row; does not open it. */
   has(key: K): boolean {
     const known = this.memory.get(key);
     if (known !== undefined) return known.value !== undefined;
@@ -122,12 +122,12 @@ export class Table<K extends number | string, V> {
     this.#change(key, undefined);
   }
 
-  /** Gives up rows until they take no more than so much memory, first those not used lately; changed ones are staged. */
+  /** Evicts rows until they take at most this much memory, first those not used lately; changed ones are staged. */
   shrinkTo(bytes: number): void {
     for (const [key, slot] of this.memory) {
       if (this.#memoryBytes <= bytes) return;
       if (slot.isUsed) {
-        // Its turn comes again after all others.
+        // It is considered again after all others.
         slot.isUsed = false;
         this.memory.delete(key);
         this.memory.set(key, slot);
@@ -157,7 +157,7 @@ export class Table<K extends number | string, V> {
     }
   }
 
-  /** Stores the sealed changes of this call, so that later calls begin with them. */
+  /** Stores the sealed changes of this call for later calls. */
   commit(): void {
     const { name } = this;
     if (this.hasStaged) {
@@ -176,18 +176,18 @@ export class Table<K extends number | string, V> {
     }
   }
 
-  /** Deletes what was staged. */
+  /** Deletes the staged rows. */
   drop(): void {
     if (this.hasStaged) this.exec(`DELETE FROM ${this.name}_staged`);
     this.hasStaged = false;
   }
 
-  /** True if this call has deleted the row that earlier calls left at this key, without a row of its own. */
+  /** True if this call has deleted the row of earlier calls at this key, without a row of its own. */
   protected isHidden(_key: K): boolean {
     return false;
   }
 
-  /** Called when a row has come into memory. */
+  /** Called when a row was added in memory. */
   protected remembered(_key: K): void {}
 
   protected forget(key: K): void {
@@ -204,13 +204,13 @@ export class Table<K extends number | string, V> {
     return rows;
   }
 
-  /** Counts bytes that are sealed, opened or hashed at once. */
+  /** Charges for bytes that are sealed, opened or hashed at once. */
   protected countSealing(bytes: number): void {
     this.backing.work.steps++;
     this.backing.work.bytes += bytes;
   }
 
-  /** The value in a row. Throws `io` where it was not sealed as this key's. */
+  /** The value in a row. Throws `io` if it was not sealed for this key. */
   protected open(key: K, stored: unknown): V {
     const sealed = new Uint8Array(stored as ArrayBuffer | Uint8Array<ArrayBuffer>);
     this.countSealing(sealed.length);

@@ -1,27 +1,27 @@
-/** Whole files and trees of them: what a store begins with, and its export and import. */
+/** Whole files and file trees: initial files of a store, export and import. */
 import type { PositionedEntry } from "./entries.ts";
 import type { Files } from "./files.ts";
 import type { NodeKind } from "./records.ts";
 import type { PathTarget } from "./walk.ts";
 
 interface TreeItem {
-  /** Within its store, without a slash before it. */
+  /** Within its store, without a leading slash. */
   path: string;
   kind: NodeKind;
   size: number;
   /** When its contents last changed: nanoseconds since 1970. */
   modified: bigint;
   node: number;
-  /** Where a link leads. */
+  /** The target of a link. */
   target?: string;
 }
 
 /** Entries of a folder that are read at once. */
 const PAGE = 500;
 
-/** Everything below a folder, folders before what is in them. */
+/** Everything below a folder, each folder before its content. */
 export function* treeOf(files: Files, folder: number): Generator<TreeItem> {
-  // The folders on the way down, however deep it is.
+  // The folders on the current path, at any depth.
   const way = [{ path: "", entries: entriesOf(files, folder) }];
   for (let last = way.at(-1); last !== undefined; last = way.at(-1)) {
     const next = last.entries.next();
@@ -46,7 +46,7 @@ function* entriesOf(files: Files, folder: number): Generator<PositionedEntry, un
   }
 }
 
-/** The root of a store; undefined where no call has used it. */
+/** The root of a store; undefined if no call has used the store. */
 export const rootOfStore = (files: Files, host: string): number | undefined =>
   files.inodes.totals.stores.find((store) => store.host === host)?.root;
 
@@ -56,7 +56,7 @@ export function fileBytesOf(files: Files, node: number): Uint8Array<ArrayBuffer>
   return bytes;
 }
 
-/** Writes a whole file, whose folders are made where they are missing. */
+/** Writes a whole file, and creates missing folders. */
 export function putFile(files: Files, root: number, path: string, bytes: Uint8Array): void {
   const names = path.split("/").filter(Boolean);
   for (let depth = 1; depth < names.length; depth++) {
@@ -68,7 +68,7 @@ export function putFile(files: Files, root: number, path: string, bytes: Uint8Ar
 
 /** Removes everything in a folder. */
 export function removeTree(files: Files, folder: number): void {
-  // Folders to be emptied, and removed where they have a place.
+  // Folders to be emptied, and removed if they have a place.
   const left: { folder: number; place?: PathTarget }[] = [{ folder }];
   for (let last = left.at(-1); last !== undefined; last = left.at(-1)) {
     const page = files.list(last.folder, 0n, PAGE);

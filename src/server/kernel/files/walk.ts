@@ -7,10 +7,10 @@ import type { Work } from "./table.ts";
 /** A name in a folder, in bytes: NAME_MAX of Linux. */
 const FILE_NAME_BYTES = 255;
 
-/** Where a path leads: a name in a folder, which something may have. */
+/** The target of a path: a name in a folder, used or not. */
 export interface PathTarget {
   folder: number;
-  /** Undefined where the path leads to the folder itself: `.`, `..`, or one of them at its end. */
+  /** Undefined if the path leads to the folder itself: `.`, `..`, or one of them at its end. */
   name: string | undefined;
   /** The node at this place; undefined if there is none. */
   node: number | undefined;
@@ -18,17 +18,17 @@ export interface PathTarget {
   isForFolder: boolean;
 }
 
-/** Bytes to be paid for each character of a path: each second one may be a part, `.`. */
+/** Bytes charged for each character of a path: every second one may be a part, `.`. */
 const PATH_BYTES = 4;
 
 const encoder = new TextEncoder();
 
 /**
- * Follows a path from a folder, which it cannot leave. `follows` says whether a symbolic link at its end is
- * followed; where that leads to nothing, the place is where the link points.
+ * Resolves a path from a folder, which it cannot leave. With `follows`, a symbolic link at its end is followed; if the
+ * link's target does not exist, the result is the place of that target.
  *
- * Throws `perm` where the path or a link leaves the folder, `noent` and `notdir` where a folder on the way is
- * missing, `loop`, and `nametoolong`.
+ * Throws `perm` if the path or a link leaves the folder, `noent` and `notdir` if a folder on the way is missing,
+ * `loop`, and `nametoolong`.
  */
 export function walk(
   { inodes, folders, work }: { inodes: Inodes; folders: Folders; work: Work },
@@ -71,7 +71,7 @@ export function walk(
   }
 }
 
-/** The parts of a path, the last first. One that ends in `/` ends in its last name. */
+/** The parts of a path, the last first. A path that ends in `/` ends in its last name. */
 function partsOf(path: string, work: Work): string[] {
   work.bytes += path.length * PATH_BYTES;
   return path.split("/").filter(Boolean).toReversed();

@@ -15,14 +15,15 @@ export const contentTypeOf = (headers: Headers): string | undefined =>
 export const isForm = (headers: Headers): boolean =>
   contentTypeOf(headers) === "application/x-www-form-urlencoded";
 
-/** True for a request whose answer may be a page. */
+/** True for a request whose response may be a page. */
 export const acceptsPages = (headers: Headers): boolean =>
   /text\/html/i.test(headers.get("accept") ?? "");
 
 /**
- * Reads the JSON body of a request of `most` bytes, by `parse`.
+ * Reads the JSON body of a request of at most `most` bytes, by `parse`.
  *
- * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the body.
+ * Throws `unsupported_media_type`, `too_large`, `parse_error`, or as `bodyText`; the messages quote nothing of the
+ * body.
  */
 export async function readJson(
   request: Request,
@@ -46,7 +47,7 @@ export async function readJson(
   try {
     body = parse(text);
   } catch {
-    // Looked at only here: most bodies are not compressed, and what is compressed is no JSON.
+    // Checked only here: most bodies are not compressed, and a compressed body is not JSON.
     const coding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
     if (coding !== "identity")
       throw new Fault(
@@ -55,7 +56,7 @@ export async function readJson(
       );
     throw new Fault("parse_error", "The body is not valid JSON. Send one JSON value.");
   }
-  // A short text cannot be deep.
+  // A short text cannot be nested deeply.
   if (text.length > 2 * limits.bodyDepth) checkShape(body);
   return body;
 }
@@ -92,8 +93,9 @@ export interface BodyCounter {
 export const bodyCounters = new Notes<Request, BodyCounter>();
 
 /**
- * Responses that count against their caller until the client has read them: event streams, and the bytes of bodies of more
- * than `limits.smallAnswer`. A map, because access to a response's headers or body makes workerd create those objects.
+ * Responses that count against their caller until the client has read them: event streams, and the bytes of bodies of
+ * more than `limits.smallAnswer`. A map, because access to a response's headers or body makes workerd create those
+ * objects.
  */
 export const heldResponses = new WeakMap<Response, Uint8Array | "stream">();
 
@@ -125,9 +127,9 @@ export function asStream(response: Response): Response {
 }
 
 /**
- * The only place that reads a request's body as text. Its bytes are counted for the caller before they are read, or,
- * where no length is announced, as they come. Returns undefined for a body of more than `most` bytes, of which no more
- * are read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or where its sender leaves.
+ * The only place that reads a request's body as text. Its bytes are counted for the caller before they are read, or as
+ * they arrive if no length is announced. Returns undefined for a body of more than `most` bytes, of which no more are
+ * read. Throws `too_many`, `unavailable`, `too_slow`, `invalid_request` for a bad length, or if the sender leaves.
  */
 export function bodyText(
   request: Request,
@@ -195,8 +197,8 @@ export function refuseLateBodies(time?: number): void {
 }
 
 /**
- * The time limit of one body. A timer takes a tenth of the CPU time of a small call, so at most one short body a second has
- * a timer; late bodies without a timer are refused by the next request or another body's timer.
+ * The time limit of one body. A timer takes a tenth of the CPU time of a small call, so at most one short body a second
+ * has a timer; late bodies without a timer are refused by the next request or another body's timer.
  */
 class BodyWait {
   /** In Unix ms. */
@@ -218,7 +220,7 @@ class BodyWait {
     if (isShort) untimedUntil = now + untimedMs;
     const isOver = () => {
       this.refuse(tooSlow());
-      // Also those without a timer that began after this one.
+      // Includes bodies without a timer that began after this one.
       refuseLateBodies(this.until + untimedMs);
     };
     this.#timer = setTimeout(isOver, limits.bodyMs);
@@ -257,20 +259,20 @@ async function textOfLength(
   try {
     reader = body.getReader({ mode: "byob" });
   } catch {
-    // Not a byte stream: those of requests over a network are.
+    // Not a byte stream, unlike the bodies of network requests.
     const text = await textWithin(body, length, { late });
     if (text !== undefined) return text;
     throw tooLong(length);
   }
   late.catch((error: unknown) => reader.cancel(error)).catch(() => {});
-  // In one read: a large body in many takes four times as long.
+  // In one read: many reads of a large body take four times as long.
   const { value } = await reader.readAtLeast(length, new Uint8Array(length));
   if (value?.length !== length) throw new Error("the body ended before its length");
   return new TextDecoder().decode(value);
 }
 
 /**
- * A body as text; undefined where it has more than `most` bytes, of which no more are read. It is cancelled when `late`
+ * A body as text; undefined if it has more than `most` bytes, of which no more are read. It is cancelled when `late`
  * rejects, or `counter` throws.
  */
 export async function textWithin(
@@ -296,7 +298,7 @@ export async function textWithin(
   }
 }
 
-/** Reading a request fails only where its sender has left: no fault of the server, which the log would show. */
+/** The fault of a body that failed to arrive: its sender has left, which is no error of the server for the log. */
 function cutOff(cause: unknown): Fault {
   if (cause instanceof Fault) return cause;
   return new Fault("invalid_request", "The body was cut off. Send it again, whole.", { cause });
@@ -317,7 +319,7 @@ const tooWide = (most: number) =>
     `The body has characters beyond Latin-1, so each counts two bytes (limit ${most} bytes). Send a smaller one.`,
   );
 
-/** Headers of a JSON response: not cacheable, and its type not to be guessed by browsers. */
+/** Headers of a JSON response: not cacheable, and not sniffed by browsers. */
 export const jsonHeaders = new Headers({
   "content-type": "application/json",
   "cache-control": "no-store",

@@ -1,17 +1,17 @@
-/** The colours of the pages that follow from one accent, readable on light and on dark paper. */
+/** The page colours derived from one accent, readable on light and on dark paper. */
 
-/** The accent of servers that set none. */
+/** The default accent. */
 export const ACCENT = "#3b5bdb";
 
-/** The lightest and darkest ground on which coloured text stands, by scheme. */
+/** The lightest and darkest background of coloured text, by scheme. */
 export const GROUNDS = { light: "#f4f5f8", dark: "#1d212a" } as const;
 
-/** WCAG 2.2 asks for this contrast of text. https://www.w3.org/TR/WCAG22/#contrast-minimum */
+/** WCAG 2.2 requires this contrast of text. https://www.w3.org/TR/WCAG22/#contrast-minimum */
 const CONTRAST = 4.5;
 
 type Rgb = readonly number[];
 
-/** Of `#rgb` or `#rrggbb`, each from 0 to 255. */
+/** The channels of `#rgb` or `#rrggbb`, each from 0 to 255. */
 function rgbOf(hex: string): Rgb {
   const digits = hex.length === 4 ? hex.replace(/[^#]/g, "$&$&") : hex;
   return [1, 3, 5].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
@@ -35,7 +35,7 @@ export function contrastOf(one: string, other: string): number {
   return (light! + 0.05) / (dark! + 0.05);
 }
 
-/** The colour itself, or the nearest on its way to black or white that is readable on this ground. */
+/** The colour itself, or the nearest one towards black or white that is readable on this background. */
 function readableOn(ground: string, color: string): string {
   const [from, to] = [rgbOf(color), rgbOf(luminanceOf(ground) > 0.5 ? "#000" : "#fff")];
   for (let step = 0; step < 100; step++) {
@@ -46,8 +46,8 @@ function readableOn(ground: string, color: string): string {
 }
 
 /**
- * The colours that follow from an accent: of links, focus and the edges of buttons, by scheme; and that of text on the
- * accent itself.
+ * The colours derived from an accent, by scheme: of links, focus and the edges of buttons; and the colour of text on
+ * the accent itself.
  */
 export const colorsOf = (accent: string) => ({
   light: readableOn(GROUNDS.light, accent),
@@ -58,7 +58,7 @@ export const colorsOf = (accent: string) => ({
 const inkOn = (accent: string) =>
   contrastOf(accent, "#ffffff") >= CONTRAST ? "#ffffff" : "#000000";
 
-/** A rounded square of the accent with the first letter of a title, as a `data:` URL: the icon of servers that set none. */
+/** The default icon, as a `data:` URL: a rounded square of the accent with the first letter of a title. */
 export function iconOf(accent: string, title: string): string {
   const [letter = ""] = title.toUpperCase().match(/[\p{L}\p{N}]/u) ?? [];
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accent}"/><text x="16" y="22.5" text-anchor="middle" font-family="system-ui,sans-serif" font-size="18" font-weight="700" fill="${inkOn(accent)}">${letter}</text></svg>`;

@@ -9,36 +9,36 @@ export const KEEP_ALIVE = ": waiting\n\n";
 interface ConnectionOptions {
   /** The key of the caller whose client reads it. */
   caller: string | undefined;
-  /** The interval of its keep-alive comments, in milliseconds; without it none are written. */
+  /** The interval of its keep-alive comments, in milliseconds; if absent, none are written. */
   keepAliveMs?: number;
-  /** How long it may be open, in milliseconds, and the last event, written then; without it for ever. */
+  /** Its lifetime in milliseconds, and the last event, written at its end; if absent, unlimited. */
   life?: { ms: number; ending(): string };
   /** Called once, when the stream has ended. */
   onOver(): void;
 }
 
 /**
- * An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly. What
- * waits to be read is counted for its caller.
+ * An event stream. It ends after its lifetime, when its client cancels it, or when the client reads too slowly. Unread
+ * bytes are counted for its caller.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class Connection {
-  /** A byte stream, since only those cross RPC. A write detects a client that has disconnected. */
+  /** A byte stream, since only byte streams cross RPC. A write detects a client that has disconnected. */
   readonly body: ReadableStream<Uint8Array>;
   readonly #over: () => void;
-  /** Absent once the stream has ended, and nothing waits to be read. */
+  /** Absent once the stream has ended and everything is read. */
   #controller: ReadableByteStreamController | undefined;
   #isOpen = true;
-  /** Pieces that wait to be read, of at most `limits.answerPiece` bytes. */
+  /** Unread pieces, each of at most `limits.answerPiece` bytes. */
   readonly #pieces: Uint8Array[] = [];
   readonly #unread: Unread;
-  /** Bytes of the piece that the stream has taken, and that is read once it asks for the next one. */
+  /** Bytes of the piece that the stream has taken; it counts as read once the stream asks for the next one. */
   #taken = 0;
   /** Settles a read that waits for the next piece. */
   #pulled: (() => void) | undefined;
-  /** Breaks the stream off if no piece is read until then. */
+  /** Aborts the stream if no piece is read by then. */
   #late: ReturnType<typeof setTimeout> | undefined;
-  /** True if a piece was read since that was set. */
+  /** True if a piece was read since that timer was set. */
   #isRead = false;
 
   constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
@@ -56,7 +56,7 @@ export class Connection {
       type: "bytes",
       start: (controller) => {
         this.#controller = controller;
-        // Its headers leave with its first byte: some clients give up before a first event comes.
+        // The headers are sent with the first byte: some clients give up before a first event comes.
         this.writeAny(KEEP_ALIVE);
       },
       pull: () => {
@@ -75,24 +75,27 @@ export class Connection {
     return this.#isOpen;
   }
 
-  /** Bytes that wait to be read. */
+  /** Unread bytes. */
   get backlogBytes(): number {
     return this.#unread.bytes;
   }
 
-  /** True where too much waits of all that its caller should read. */
+  /** True if its caller leaves too many bytes unread. */
   get leavesTooMuch(): boolean {
     return this.#unread.leavesTooMuch();
   }
 
-  /** True where something of this size has no room: its caller leaves too much, and not only little of it on this connection. */
+  /**
+   * True if a text of this size has no room: its caller leaves too much unread, and this connection more than a small
+   * response.
+   */
   isFullFor(text: string): boolean {
     return this.leavesTooMuch && this.backlogBytes + text.length > limits.smallAnswer;
   }
 
   /**
-   * Writes whole events. Where too much of it waits to be read, it ends with that, so that its client can come back for the
-   * rest; where its caller leaves no room at all, it is broken off.
+   * Writes whole events. If too many bytes are unread, the stream ends after them, so that its client can come back for
+   * the rest; if its caller leaves no room at all, it is aborted.
    */
   write(text: string): void {
     if (this.isFullFor(text)) this.fail("The client reads too slowly.");
@@ -100,12 +103,12 @@ export class Connection {
     else this.writeAny(text);
   }
 
-  /** Writes whole events, however much waits to be read. */
+  /** Writes whole events, however many bytes are unread. */
   writeAny(text: string): void {
     if (!this.#isOpen) return;
     const bytes = encoder.encode(text);
     this.#unread.bytes += bytes.length;
-    // A stream takes the whole buffer of what it is given, so each piece has its own.
+    // A stream takes the whole buffer of its chunk, so each piece has its own.
     for (let at = 0; at < bytes.length; at += limits.answerPiece)
       this.#pieces.push(bytes.slice(at, at + limits.answerPiece));
     this.#deliver();
@@ -118,17 +121,17 @@ export class Connection {
     this.#deliver();
   }
 
-  /** Breaks the connection off; unread events are dropped. */
+  /** Aborts the connection; unread events are dropped. */
   fail(why: unknown): void {
     this.#controller?.error(typeof why === "string" ? new Error(why) : why);
     this.#forget();
   }
 
-  /** Gives the next piece to a read that waits for it; ends the stream after the last one. */
+  /** Gives the next piece to a pending read; ends the stream after the last one. */
   #deliver(): void {
     const [piece] = this.#pieces;
     if (piece === undefined) {
-      // The client has not read the taken piece to its end, so it still counts.
+      // The client has not read the taken piece completely, so it still counts.
       if (this.#isOpen || this.#taken > 0) return;
       this.#controller?.close();
       // By the standard, a read into a buffer ends only then.
@@ -146,7 +149,7 @@ export class Connection {
     this.#deliver();
   }
 
-  /** Breaks the stream off where much waits and nothing of it is read for `limits.bodyMs`. */
+  /** Aborts the stream if much is unread and none of it is read for `limits.bodyMs`. */
   #watch(): void {
     if (this.backlogBytes <= limits.smallAnswer || this.#late !== undefined) return;
     this.#isRead = false;

@@ -1,4 +1,4 @@
-/** The document of every page, with a policy against frames, foreign content and inline script. */
+/** The HTML document of every page, with a policy against frames, foreign content and inline script. */
 import { html, raw } from "hono/html";
 import { textResponse } from "./body.ts";
 import { limits } from "../core/limits.ts";
@@ -12,20 +12,20 @@ export type Markup = ReturnType<typeof html>;
 /** Foreign text, shortened and printable. */
 export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
-/** Fields of a form that nobody sees. */
+/** Hidden fields of a form. */
 export const hiddenFields = (fields: Readonly<Record<string, string>>): Markup =>
   html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`;
 
-/** How a page is answered. */
+/** Parts and options of a page's response. */
 interface Answer {
   status: number;
-  /** The page's own headers are added to them. */
+  /** The response headers, to which the page's own are added. */
   headers: Headers;
-  /** Where its forms may lead besides this server: source expressions of a policy. */
+  /** Targets of its forms besides this server: source expressions of a policy. */
   targets?: readonly string[];
-  /** The page's name, which the browser shows before the server's. */
+  /** The page's title, which the browser shows before the server's. */
   name?: string;
-  /** Where its header leads besides home. */
+  /** Links of its header besides home. */
   nav?: Markup;
   /** True for a page with one question, which is as wide as a form. */
   isSlim?: boolean;
@@ -35,7 +35,7 @@ interface Answer {
   script?: string;
 }
 
-/** Makes the response of a page. */
+/** Builds the response of a page. */
 export async function documentOf(
   { title, color, icon = iconOf(color, title) }: Site,
   body: Markup,
@@ -91,8 +91,8 @@ export async function documentOf(
 }
 
 /**
- * The source expression of a URL for a policy: its scheme alone if it is not of the web, has no host, or one that is not valid there (IPv6)
- * or would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
+ * The source expression of a URL for a policy: only its scheme if the URL is not http(s), has no host, or has a host
+ * that is invalid there (IPv6) or would end the directive. https://www.w3.org/TR/CSP3/#framework-directive-source-list
  */
 export const policySourceOf = ({ protocol, hostname, origin }: URL): string =>
   /^(https?|wss?):$/.test(protocol) && /^[\w.-]+$/.test(hostname) ? origin : protocol;

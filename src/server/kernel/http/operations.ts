@@ -5,26 +5,26 @@ import { jsonHeaders, textResponse } from "./body.ts";
 
 /** Who performs an operation, and how it is recorded. */
 export interface Operating {
-  /** One who may operate. */
+  /** The operator. */
   principal: Principal;
-  /** Records what was done, as a sentence. */
+  /** Records the operator's act, as a sentence. */
   recordAct(what: string): Promise<void>;
 }
 
-/** Answers one kind of request below `/operator/`; `name` is the last part of its path, of a servlet or a digest. */
+/** Handles one kind of request below `/operator/`; `name` is the last part of its path, a servlet or a digest. */
 type Operation = (request: Request, name: string, operating: Operating) => Promise<Response>;
 
-/** Makes an operation of a function that also takes these parts of the server. What `parts` throws is the answer. */
+/** Makes an operation from a function that also takes these parts of the server. A fault of `parts` is the response. */
 export const operationWith =
   <Parts>(parts: () => Parts) =>
   (work: (request: Request, name: string, by: Operating & Parts) => Promise<Response>): Operation =>
   (request, name, operating) =>
     work(request, name, { ...parts(), ...operating });
 
-/** By the first part of the path below `/operator/`, and the method. */
+/** Operations by the first part of the path below `/operator/`, and the method. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** The answer of an operation. */
+/** The response of an operation. */
 export const jsonAnswer = (value: object): Response =>
   textResponse(JSON.stringify(value), { headers: jsonHeaders });
 
@@ -32,7 +32,7 @@ export const jsonAnswer = (value: object): Response =>
 export const callerKeyOf = (caller: string): string =>
   caller.startsWith("address ") ? caller : (callerKey({ name: caller }) ?? "");
 
-/** The installer. Throws `unavailable` that names the missing bindings. */
+/** The installer. Throws an `unavailable` that names the missing bindings. */
 export function installerOf<Installer>({
   installer,
 }: {

@@ -2,8 +2,8 @@ import ipaddr from "ipaddr.js";
 import { withoutDot } from "../core/host-name.ts";
 
 /**
- * True if a host, as `URL` writes it, is not on the public internet, judging by its address or its name alone: it
- * is not resolved.
+ * True if a host, as `URL` writes it, is not on the public internet, judging by its address or name alone: names are
+ * not resolved.
  */
 export function isPrivate(given: string): boolean {
   const host = withoutDot(given);
@@ -23,7 +23,10 @@ export function isLoopback(given: string): boolean {
 export const NO_HOST =
   "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.";
 
-/** The IP address that a host is written as; undefined for a name. Names never reach the library, whose refusal is slow: it throws and catches errors. */
+/**
+ * The IP address in a host; undefined for a name. Names never reach the library, whose rejection is slow: it throws and
+ * catches errors.
+ */
 function addressIn(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (!/[:[]|^[\d.]+$|^0x/i.test(host)) return undefined;
   const address = host.replace(/^\[(.*)\]$/, "$1");
@@ -33,6 +36,9 @@ function addressIn(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
 const LOCAL_NAMES =
   /\.(localhost|localdomain|local|internal|intranet|private|lan|home|home\.arpa|corp|onion)$/;
 
-/** True for global unicast: of IPv6 that is 2000::/3, less the special ranges that the library knows. https://www.iana.org/assignments/ipv6-unicast-address-assignments */
+/**
+ * True for global unicast: for IPv6 that is 2000::/3, minus the special ranges that the library knows.
+ * https://www.iana.org/assignments/ipv6-unicast-address-assignments
+ */
 const isPublic = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
   address.range() === "unicast" && (!("parts" in address) || address.parts[0]! >> 13 === 1);

@@ -1,4 +1,4 @@
-/** How a response is handed to its client, and when that has read it. */
+/** Delivers responses to clients, and tells when they have read them. */
 import { limits } from "./limits.ts";
 import type { Unread } from "./unread.ts";
 
@@ -6,15 +6,16 @@ import type { Unread } from "./unread.ts";
 const LEAST_BUFFER = 4096;
 
 /**
- * Reads a stream into buffers that grow while each is filled. Each read takes a turn of the event loop, so large streams need
- * large buffers; a read that waits holds its buffer, so large ones are counted, and small where the caller has too many.
+ * Reads a stream into buffers that grow while each is filled. Each read takes a turn of the event loop, so large
+ * streams need large buffers; a pending read holds its buffer, so large ones are counted, and small if the caller has
+ * too many.
  */
 function piecesOf(stream: ReadableStream<Uint8Array>, buffer: Unread) {
   let bytes: ReadableStreamBYOBReader;
   try {
     bytes = stream.getReader({ mode: "byob" });
   } catch {
-    // Not a stream of bytes: its pieces come as they were written.
+    // Not a byte stream: its chunks come as they were written.
     const whole = stream.getReader();
     return { read: () => whole.read(), cancel: (reason: unknown) => whole.cancel(reason) };
   }
@@ -34,7 +35,7 @@ function piecesOf(stream: ReadableStream<Uint8Array>, buffer: Unread) {
   };
 }
 
-/** The response, read through a buffer that counts; calls `ended` when its body is read to the end or cancelled. */
+/** The response, read through a counted buffer; calls `ended` when its body is read to the end or cancelled. */
 export function untilEnd(response: Response, buffer: Unread, ended: () => void): Response {
   const { read, cancel } = piecesOf(response.body!, buffer);
   const source: UnderlyingSource<Uint8Array> = {
@@ -57,7 +58,7 @@ export function untilEnd(response: Response, buffer: Unread, ended: () => void):
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
 }
 
-/** The response in pieces; it is broken off where its client does not read for `limits.bodyMs`. Calls `ended` at the end. */
+/** The response in pieces; it is aborted if its client does not read for `limits.bodyMs`. Calls `ended` at the end. */
 export function untilRead(response: Response, bytes: Uint8Array, ended: () => void): Response {
   const { readable, writable } = new FixedLengthStream(bytes.length);
   const writer = writable.getWriter();

@@ -1,7 +1,7 @@
 import type { Settings } from "../settings/env.ts";
 import { ACCENT } from "./colors.ts";
 
-/** The server as people see it. */
+/** The server's appearance on pages. */
 export interface Site {
   title: string;
   /** URL of the icon, `https:` or `data:`; if absent, pages make an icon from the title and the accent color. */
@@ -10,7 +10,7 @@ export interface Site {
   color: string;
 }
 
-/** The server as its configuration describes it. */
+/** The appearance from the configuration. */
 export function siteOf(settings: Settings): Site {
   const { SERVER_TITLE, SERVER_NAME, SERVER_ICONS = [], SERVER_ICON, SERVER_COLOR } = settings;
   const title = SERVER_TITLE ?? SERVER_NAME;

@@ -1,7 +1,7 @@
 /** The style of all pages: src/server/features/console/README.md describes its scales and its components. */
 import { colorsOf, GROUNDS } from "./colors.ts";
 
-/** The one rule that differs between servers: their accent. */
+/** The only rule that differs between servers: their accent. */
 export function accentRule(accent: string): string {
   const { light, dark, ink } = colorsOf(accent);
   return `:root { --accent: light-dark(${light}, ${dark}); --fill: ${accent}; --on-fill: ${ink}; }`;

@@ -1,9 +1,11 @@
-/** Bytes of answers and event streams that clients have not read yet, in this isolate: by caller or /48, and of all. */
+/**
+ * Bytes of responses and event streams that clients have not read yet, in this isolate: by caller or /48, and in total.
+ */
 import { countedBy } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { limits } from "./limits.ts";
 
-/** Bytes that are counted together: in total, and by owner. Each ledger has room for `limits.unreadBytes`. */
+/** A byte count in total and by owner. Each ledger has room for `limits.unreadBytes`. */
 class Ledger {
   readonly owned = new Map<string, number>();
   all = 0;
@@ -16,22 +18,22 @@ interface Tally {
 }
 
 const unread = new Ledger();
-/** Bytes of messages that are still to be stored, and written to a stream then. */
+/** Bytes of messages that must be stored before they are written to a stream. */
 export const unstored = new Ledger();
 /** Bytes of the large buffers into which streams are read. */
 export const buffered = new Ledger();
 
-/** Under which a caller's bytes are counted; callers of unknown address all together. */
+/** The key under which a caller's bytes are counted; callers of unknown address share one. */
 export const countedUnder = (caller: string | undefined): string =>
   caller === undefined ? "" : countedBy(caller).at(-1)!.key;
 
-/** The unread bytes that are counted for an owner; without one, those of all. */
+/** The unread bytes of an owner; without an owner, of all. */
 export const unreadOf = (owner?: string, { all, owned } = unread): number =>
   owner === undefined ? all : (owned.get(owner) ?? 0);
 
 /**
- * True for an owner of more unread bytes, with so many more, than half of what others leave of `limits.unreadBytes`; each may
- * have those of a small answer.
+ * True for an owner whose unread bytes, plus `more`, exceed half of what others leave of `limits.unreadBytes`; a small
+ * response is always allowed.
  */
 export function leavesTooMuch(owner: string, more = 0, ledger = unread): boolean {
   const own = unreadOf(owner, ledger);
@@ -49,10 +51,10 @@ function set(tally: Tally, bytes: number): void {
   else ledger.owned.delete(owner);
 }
 
-/** Where an object dies, nobody says that its streams have ended. */
+/** When an object dies, nothing reports that its streams have ended. */
 const forgotten = new FinalizationRegistry((tally: Tally) => set(tally, 0));
 
-/** The unread bytes of one answer or stream, or those that wait to be written to some. */
+/** The unread bytes of one response or stream, or bytes that wait to be written to it. */
 export class Unread {
   readonly #tally: Tally;
 
@@ -69,13 +71,13 @@ export class Unread {
     set(this.#tally, bytes);
   }
 
-  /** As the function of this name. */
+  /** As the function of the same name. */
   leavesTooMuch(more?: number): boolean {
     return leavesTooMuch(this.#tally.owner, more, this.#tally.ledger);
   }
 }
 
-/** Of an answer for which its caller leaves no room. */
+/** The fault of a response for which its caller leaves no room. */
 export const dropped = (owner: string): Fault =>
   new Fault(
     "too_many",

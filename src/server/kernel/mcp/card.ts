@@ -1,6 +1,6 @@
 /**
- * Documents by which a server is found before a client connects: its card, the catalogue that lists it, and the proof of its
- * domain. They need no credentials, and say nothing of what the server offers.
+ * Documents for discovery before a client connects: the server's card, the catalogue that lists it, and the proof of
+ * its domain. They need no credentials, and reveal nothing of what the server offers.
  * https://github.com/modelcontextprotocol/experimental-ext-server-card/blob/main/docs/discovery.md
  */
 import { endpointPath } from "../auth/metadata.ts";
@@ -13,9 +13,9 @@ import type { Introduction } from "./method.ts";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
 const CARD_TYPE = "application/mcp-server-card+json";
 const CATALOGUE_TYPE = "application/ai-catalog+json";
-/** The most characters of a card's name. */
+/** The longest name of a card, in characters. */
 const NAME = 200;
-/** The most characters of a card's title and description, and of each half of its name. */
+/** The longest title and description of a card, and half of its name, in characters. */
 const MOST = 100;
 
 /** The path of the card of the whole server, or of a profile. */
@@ -23,7 +23,7 @@ const cardPath = (profile?: string): string => `${endpointPath(profile)}/server-
 
 interface Document {
   type: string;
-  /** A value is served as JSON and a text as it is; undefined if this server does not have the document. */
+  /** JSON for a value, plain text for a string; undefined if this server does not have the document. */
   make(server: Introduced, origin: string): Json | string | undefined;
 }
 
@@ -34,20 +34,20 @@ const DOCUMENTS: Readonly<Record<string, Document>> = {
   "/.well-known/mcp-registry-auth": { type: "text/plain", make: ({ proof }) => proof },
 };
 
-/** The paths of the documents by which a server with these profiles is found. */
+/** The paths of the discovery documents of a server with these profiles. */
 export const findingPaths = (profiles: readonly string[]): string[] => [
   ...Object.keys(DOCUMENTS),
   ...[undefined, ...profiles].map(cardPath),
 ];
 
-/** The server, as these documents describe it. */
+/** The server as its discovery documents describe it. */
 export interface Introduced {
   introduction: Introduction;
-  /** Those of its profiles, by name. */
+  /** The introductions of its profiles, by name. */
   introductions: ReadonlyMap<string, Introduction>;
-  /** Its name in registries, in reverse DNS; made from the host by default. */
+  /** Its name in registries, in reverse DNS; by default derived from the host. */
   registered: string | undefined;
-  /** The proof that the MCP registry asks for. */
+  /** The proof of the domain for the MCP registry. */
   proof: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function findingResponse(request: Request, server: Introduced): Pro
   });
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
   const { pathname, origin } = new URL(request.url);
-  // As the routes are found: `%6d` is `m`.
+  // Decoded as routes are: `%6d` is `m`.
   const path = percentDecoded(pathname).replace(/\/$/, "");
   const { type, make } = DOCUMENTS[path] ?? {
     type: CARD_TYPE,
