@@ -37,7 +37,7 @@ export interface AboutFeature {
   readonly broughtInBy?: readonly string[];
   /** Why anything else in a project brings it in; undefined if nothing does. */
   reasonIn?(project: Project): string | undefined;
-  /** True if servlets that are installed may need it. */
+  /** True if installed servlets may need it. */
   readonly isForInstalled?: boolean;
   /** The Durable Objects that some servlets require, by binding name. */
   readonly servletsNeed?: {

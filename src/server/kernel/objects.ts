@@ -6,7 +6,7 @@ import type { Kernel } from "./kernel.ts";
 import type { ObjectClass } from "./object-class.ts";
 import { KeyRing } from "./storage/key-ring.ts";
 
-/** Stands for the classes of features that are left out: an entry file may export all. */
+/** Placeholder for the classes of absent features: an entry file may export all classes. */
 class Absent extends DurableObject {}
 
 /** The Durable Object classes of a kernel and its features, by name. */

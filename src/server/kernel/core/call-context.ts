@@ -48,7 +48,7 @@ export interface CallBatch {
   waitMs: number;
   /** True to report which calls need consent, without calling anything. */
   isTrial?: boolean;
-  /** The calls that the user has allowed; others that they must allow are refused. */
+  /** The calls that the user has allowed; others that need consent are refused. */
   allowed?: Confirmation["servlets"];
 }
 

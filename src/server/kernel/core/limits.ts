@@ -78,37 +78,37 @@ const shared = addLimits({
     keepAliveMs: 5000,
   },
   internal: {
-    /** Smaller answers fit into the buffers of the network: whether their clients have read them does not matter. */
+    /** Smaller responses fit into network buffers, so whether their clients have read them does not matter. */
     smallAnswer: 64 * 1024,
-    /** A body at an unknown path: only the id of a small JSON-RPC request is read. */
+    /**
+     * How long a client may take to send a body, or to read the next piece of a response: the largest takes half of it
+     * at 1 Mbit/s.
+     */
     bodyMs: 60_000,
-    /** A body at a path that does not exist: only the id of a small JSON-RPC request is looked for. */
+    /** A body at an unknown path: only the id of a small JSON-RPC request is read. */
     strayBodyBytes: 4096,
     /** Nesting depth of a guest's output. Durable Object RPC fails on values nested more than a few thousand levels. */
     outputDepth: 256,
-    /** Delay before a task that found no room runs again, plus a random delay of up to as much. */
+    /** Memory of one instance, guest and kernel each. An isolate has 128 MiB for everything. */
     memoryBytes: 64 * 1024 * 1024,
-    /**
-     * The longest such delay, before the random part: it grows while there is no room, as each run opens the task's
-     * record.
-     */
+    /** Fuel for a second of a manifest's `compute_limit`. */
     fuelPerSecond: 1_000_000_000,
-    /**
-     * Host memory of one call: its journal, variables, notifications. Two of the largest HTTP responses, and a little
-     * more. Together with values that are being decoded, sealed or read (messages, `httpBytes`, `outputBytes`,
-     * `bodyBytes`) a request costs 64 MB at most, measured.
-     */
+    /** Delay before a task that found no room runs again, plus a random delay of up to as much. */
     shortageMs: 5000,
     /**
      * The longest such delay, before the random part: it grows while there is no room, as each run opens the task's
      * record.
      */
     maxShortageMs: 60_000,
-    /** Structured content that is repeated as text if its servlet has not done so: a model reads far less. */
+    /**
+     * Host memory of one call: its journal, variables, notifications. Two of the largest HTTP responses, and a little
+     * more. Together with values that are being decoded, sealed or read (messages, `httpBytes`, `outputBytes`,
+     * `bodyBytes`) a request costs 64 MB at most, measured.
+     */
     hostBytes: 17 * 1024 * 1024,
     /** Cost of a journal entry or a variable beyond its text. */
     entryBytes: 256,
-    /** A guest's output, counted like a body. Parsing and writing it takes ten times as much memory. */
+    /** A guest's output, counted like a body. Parsing and serializing it takes ten times as much memory. */
     outputBytes: 4 * 1024 * 1024,
     /** Structured content that is repeated as text if its servlet has not done so: a model reads far less. */
     repeatedCharacters: 1024 * 1024,
@@ -116,32 +116,37 @@ const shared = addLimits({
     errorCharacters: 16 * 1024,
     /** A path of a file, in bytes: PATH_MAX of Linux. */
     filePathBytes: 4096,
-    /** Files and folders that one guest has open: what most systems allow a process. Each takes some 300 bytes. */
+    /** Files and folders that one guest has open: the usual limit of a process. Each takes some 300 bytes. */
     openFiles: 1024,
     /** Stored memory and variables of a servlet in one scope: as much as one instance may have. */
     stateBytes: 64 * 1024 * 1024,
-    /** Bytes of the endings that one scope keeps for tasks whose object died before it heard of them. */
+    /** Bytes of the endings that one scope keeps for tasks whose object died before it received them. */
     endingBytes: 64 * 1024 * 1024,
     /** Memory of all idle instances of one isolate; one larger instance is kept in addition. */
     idleBytes: 32 * 1024 * 1024,
     /** Text of a servlet in a task's status message, which each poll repeats; the rest is cut off. */
     statusCharacters: 500,
-    /** How late an alarm may fire. A later one is considered lost, and is set again when its object is read. */
+    /**
+     * A longer call of a client that accepts no stream, and so receives nothing until it ends, continues without the
+     * client if it can: the client gets a link. Clients give up a request after a minute, some after half a minute.
+     */
     silentMs: 25_000,
-    /** A call that cannot, or is in the middle of something, is stopped after this time. */
+    /**
+     * A call that cannot continue without its client, or is in the middle of an operation, is stopped after this time.
+     */
     silentEndMs: 45_000,
     /** A longer sleep of a task holds no memory: an alarm wakes it. */
     sleepInPlaceMs: 5000,
-    /** How late an alarm may go off. One that is later is lost, and is set again by whoever looks at its object. */
+    /** How late an alarm may fire. A later one is considered lost, and is set again when its object is read. */
     lateAlarmMs: 5000,
     /**
-     * How far a machine's clock may go back, by the clocks of others, before what waits is put forward: alarms and
-     * deadlines would come so much later.
+     * How far a machine's clock may go back, compared with other clocks, before pending alarms and deadlines are moved
+     * forward: they would come that much later.
      */
     clockSlackMs: 60_000,
     /** Input rounds of one call: a servlet that asks in an endless loop ends here. */
     inputRounds: 100,
-    /** Lifetime of an issuer's cached keys. */
+    /** Texts of a client's answer to one request: an image or two in base64. They are stored, sealed and replayed. */
     answerBytes: 4 * 1024 * 1024,
     /** Keep-alive interval on a stream: only a write detects that the client has gone. */
     listenKeepAliveMs: 15_000,
@@ -149,21 +154,21 @@ const shared = addLimits({
     callStreamMs: 5 * 60_000,
     /** Reconnection delay of a client whose stream has ended, at least. */
     retryMs: 1000,
-    /** Questions shown to a person on pages: nobody reads more. Larger ones fail, as if nobody could be asked. */
+    /** Lifetime of an issuer's cached keys. */
     keySetMs: 10 * 60_000,
-    /** How long a call waits for the page that its user has opened, before it asks again. */
+    /** Timeout of a request to an issuer, or for a client's metadata document. */
     issuerMs: 5000,
     /** Size of an issuer's metadata or key set. */
     issuerBytes: 256 * 1024,
-    /** Event streams of one person's console: one for each open window. */
+    /** A client's name, or another foreign text on the sign-in page; the rest is cut off. */
     pageCharacters: 500,
-    /** Questions that a person is asked on pages: nobody reads more. Larger ones fail, as where nobody can be asked. */
+    /** Questions shown to a person on pages: nobody reads more. Larger ones fail, as if nobody could be asked. */
     shownAskBytes: 512 * 1024,
     /** How long a call waits for the page that its user has opened, before it asks again. */
     pageMs: 25_000,
     /** Calls and sessions that a person's console lists: 1.5 MB of memory and disk at most. */
     listedCalls: 1000,
-    /** How long the exporter waits for a collector's response. */
+    /** Event streams of one person's console: one for each open window. */
     consoleStreams: 20,
     /** Entries and changes of a call that its timeline shows. */
     shownEntries: 200,
@@ -171,7 +176,7 @@ const shared = addLimits({
     usageMs: 10_000,
     /** A URL that a guest requests or a client reads: a common limit of servers. */
     urlCharacters: 8 * 1024,
-    /** How long the exporter waits for the answer of a collector. */
+    /** How long the exporter waits for a collector's response. */
     exportMs: 10_000,
     /** Extism variables of one call, keys and values together. The reference host allows as much. */
     varBytes: 1024 * 1024,
@@ -179,17 +184,20 @@ const shared = addLimits({
     logCharacters: 4000,
     /** Progress and log notifications of one call. */
     notifications: 10_000,
-    /** States of all patterns in one schema, with repetitions expanded. */
+    /**
+     * Steps of checking a value against a schema, or a text against patterns: about half a second, during which the
+     * isolate serves no other request. The largest body takes some steps for each member and character.
+     */
     checkSteps: 5_000_000,
     /** Issues reported for one value: people read the first few. */
     checkIssues: 20,
-    /** A text that has a format, such as an e-mail address or a URI. */
+    /** A text with a format, such as an e-mail address or a URI. */
     formatCharacters: 8 * 1024,
-    /** A URI template: those that people write have some hundred characters. */
+    /** A URI template: hand-written templates have some hundred characters. */
     templateCharacters: 2000,
-    /** States of all patterns in one schema, once their repetitions are written out. */
+    /** States of all patterns in one schema, with repetitions expanded. */
     patternSizes: 50_000,
-    /** Waiting tasks recorded for operators. */
+    /** Parts of a tool's schema after inlining its references: schemas with shared parts grow exponentially. */
     inlinedParts: 5000,
     /** A `call_id`, and other ids that a client chooses: a UUID has 36. */
     idCharacters: 256,
@@ -197,7 +205,7 @@ const shared = addLimits({
     secretCharacters: 16 * 1024,
     /** The document of one view: clients fetch it before they show anything. */
     viewBytes: 1024 * 1024,
-    /** Waiting tasks that are noted for operators. */
+    /** Waiting tasks recorded for operators. */
     waitingTasks: 10_000,
   },
 });

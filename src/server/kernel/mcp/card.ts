@@ -123,11 +123,11 @@ function catalogueOf(specVersion: string) {
   };
 }
 
-/** The name of a server, or of its profile, as registries take it. */
+/** The name of a server, or of its profile, in the form that registries accept. */
 const nameOf = (server: string, profile: string | undefined): string =>
   profile === undefined ? server : `${server.slice(0, NAME - 1 - profile.length)}-${profile}`;
 
-/** The default name on a card: the host in reverse, and the server's own name. */
+/** The default name on a card: the reversed host, and the server's own name. */
 function nameFor(origin: string, name: string): string {
   const host = new URL(origin).hostname;
   const isNamed = /[a-z]/i.test(host) && !host.startsWith("[");

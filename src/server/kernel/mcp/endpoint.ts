@@ -76,7 +76,7 @@ export async function mcpEndpoint(
     if (ticket !== undefined) exchange.registry = exchange.registry.inSession(ticket.object);
     const messages = [body].flat();
     const incoming: Incoming[] = [];
-    // A session's object looks up its messages itself, and too long a batch is refused.
+    // A session's object looks up its own messages, and too long a batch is refused.
     const isCounted = dependencies.admit !== undefined || exchange.registry.access.isNarrow;
     const isRead =
       messages.length <= limits.batchMessages &&
@@ -100,7 +100,7 @@ export async function mcpEndpoint(
   }
 }
 
-/** True if counting a message or looking up its target may take long. */
+/** True if counting a message or looking up its target may have to wait. */
 const mayWait = ({ admit, registry }: McpDependencies): boolean =>
   admit !== undefined || registry.isDynamic || registry.isPersonal;
 
@@ -112,8 +112,8 @@ const isQuick = (message: Incoming): boolean =>
   runsHere(message.entry);
 
 /**
- * Reads and counts a message, and looks up its target; not a promise if nothing is counted and the target is known. Throws
- * `too_many`, `insufficient_scope`.
+ * Reads and counts a message, and looks up its target. Not a promise if nothing is counted and the target is known.
+ * Throws `too_many`, `insufficient_scope`.
  */
 function receive(body: unknown, dependencies: McpDependencies): Incoming | Promise<Incoming> {
   const message = readable(body);

@@ -11,7 +11,7 @@ const own = addLimits({
   public: {
     /** Items on one page of a list. Some clients never ask for a second page. */
     pageItems: 500,
-    /** How long clients may cache lists that were made with the bundle. They change with a deployment. */
+    /** How long clients may cache lists from the bundle, which change only with a deployment. */
     listTtlMs: 300_000,
   },
   internal: {

@@ -13,28 +13,29 @@ import type { Message, RpcRequest, UnreadableMessage } from "./wire/message.ts";
 import type { Accepts } from "./wire/reply.ts";
 
 /**
- * Everything about one MCP method: a row of the table in `methods.ts`. Its handlers tell where it exists:
- * `ref`, `list` and `look` in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before.
- * Handlers throw `invalid_params` for params that do not fit.
+ * One MCP method: a row of the table in `methods.ts`. Its handlers determine where it exists: `ref`, `list` and `look`
+ * in both eras, `modern` and `stream` in 2026-07-28, `stateless` and `session` before. Handlers throw `invalid_params`
+ * for params that do not fit.
  */
 export interface Method {
   /** The reference that the params name. */
   ref?(params: Json): CallRef;
-  /** Answers with a page of this list, which is the member of the result with that name. */
+  /** Answers with a page of this list, under the list's name. */
   list?: keyof Lists;
-  /** Answers from what is served, without a run of a servlet. */
+  /** Answers from the registry, without running a servlet. */
   look?(params: Json, registry: Registry): Promise<Json>;
   modern?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Json>;
-  /** Answers with a stream of its own. */
+  /** Answers with its own stream. */
   stream?(request: RpcRequest, exchange: Exchange, client: ClientDescription): Promise<Response>;
   /** Answers an older client without a session; with `sessionFirst` only where the server has no sessions. */
   stateless?(params: Json, exchange: Exchange): Promise<Json> | Json;
-  /** Answers in a session; undefined if the answer comes later. The feature of sessions knows what it is given. */
+  /**
+   * Answers in a session; undefined if the answer comes later. The sessions feature knows the types of its arguments.
+   */
   session?: (params: Json, session: never, call: never) => Promise<Json | undefined> | Json;
   sessionFirst?: true;
   /**
-   * The param that names the subject; the `Mcp-Name` header repeats it. The servlet may ask for input if there is
-   * one.
+   * The param that names the subject, which the `Mcp-Name` header repeats. If present, the servlet may ask for input.
    */
   namedBy?: "name" | "uri" | "taskId";
   /** The cache hint for modern clients. */
@@ -83,10 +84,10 @@ export const rowIn = (methods: Methods, name: string): Method =>
 export const canAsk = ({ ref, namedBy }: Method): boolean =>
   ref !== undefined && namedBy !== undefined;
 
-/** A message of a client; a request comes with its entry. */
+/** A client's message; a request comes with its entry. */
 export type Incoming = Exclude<Message, RpcRequest> | UnreadableMessage | FoundRequest;
 
-/** A request with the row of its method, and with the entry that it names or the fault of looking it up. */
+/** A request with its method's row, and with the entry that it names or the fault of the look-up. */
 export interface FoundRequest extends RpcRequest {
   row: Method;
   entry?: Entry | Fault;
@@ -101,12 +102,12 @@ export interface Introduction {
 
 /** One POST, with the dependencies for answering it. */
 export interface Exchange extends Pick<CallerQuota, "countStored"> {
-  /** The methods that this server knows. */
+  /** The methods that this server supports. */
   methods: Methods;
   introduction: Introduction;
   registry: Registry;
   principal: Principal;
-  /** Identifies the caller again. Throws where its credentials are no longer valid. */
+  /** Identifies the caller again. Throws if its credentials are no longer valid. */
   identify?(): Promise<Principal>;
   headers: Headers;
   /** The value of the `MCP-Protocol-Version` header. */
@@ -136,7 +137,7 @@ export interface LegacyPost<Session = SessionName> {
 
 /** A session that a request names. */
 export interface SessionName {
-  /** What its id says of it; absent where only its object knows. `object` is the id of that. */
+  /** What its id reveals; absent if only the session's object knows. `object` is the id of that object. */
   readonly ticket?: { readonly object: string };
 }
 
@@ -146,28 +147,31 @@ export interface SessionRequests<Session extends SessionName = SessionName> {
   named(exchange: Exchange, body?: unknown): Promise<Session | undefined>;
   /** Makes a session. */
   begin(request: RpcRequest, exchange: Exchange): Promise<Response>;
-  /** Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the object. */
+  /**
+   * Answers a POST to a session: in the Worker if that needs nothing from the session's object, otherwise in the
+   * object.
+   */
   post(post: LegacyPost<Session> & { session: Session }, exchange: Exchange): Promise<Response>;
   /** GET opens a stream of a session, DELETE ends it. */
   handle(method: string, exchange: Exchange): Promise<Response>;
 }
 
-/** A call that an earlier request has continued: its record, or that it has become a task. */
+/** How an earlier request has continued the call: its record, or that it has become a task. */
 export type Earlier = Extract<WaitReason, { kind: "earlier" | "task" }>;
 
 /** A request that resumes a call, and its retries: all have the same state and answers. */
 export interface Resumption {
   /** The keeper of one run. */
   keeper(): Keeper;
-  /** The call as an earlier request left it, if that has sent something; this request takes it over. */
+  /** The call as an earlier request left it, if that request has sent something; this request takes it over. */
   earlier(): Promise<Earlier | undefined>;
-  /** The task that the call has become, or becomes under this id. */
+  /** The task that the call has become, or is becoming under this id. */
   task(id: string): Promise<{ id: string; recorded?: Recorded }>;
 }
 
-/** What a run goes on from. */
+/** The state that a run continues from. */
 export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuelUsed"> {
-  /** How often the client was asked. */
+  /** How often the client has been asked. */
   rounds: number;
   /** Absent if the request has no state. */
   resumption?: Resumption;
@@ -179,7 +183,7 @@ export interface RunInput extends Pick<CallContext, "input" | "recorded" | "fuel
   pinned?: Json;
 }
 
-/** Calls of clients of 2026-07-28 that wait for an answer, and whose state the client carries. */
+/** Waiting calls of clients of 2026-07-28, which carry the state. */
 export interface Carried {
   /** Goes on from the `requestState` of a request with these answers. Throws `invalid_params`. */
   resume(

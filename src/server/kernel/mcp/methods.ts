@@ -43,8 +43,8 @@ export function methodsWith(added: readonly Methods[]): Methods {
 }
 
 /**
- * Looks up what a request names; at once where that is known. Throws `insufficient_scope`; any other fault takes the place of
- * the entry.
+ * Looks up what a request names, synchronously if known. Throws `insufficient_scope`; any other fault is returned in
+ * place of the entry.
  */
 export function find(
   request: RpcRequest,
@@ -66,7 +66,7 @@ export function find(
   }
 }
 
-/** Answers a request with a list or with what is served; undefined for a method that does more. */
+/** Answers a request for a list or from the registry; undefined for other methods. */
 export function lookedUp(
   { row, params }: FoundRequest,
   registry: Registry,
@@ -76,7 +76,7 @@ export function lookedUp(
   return row.look?.(params, registry);
 }
 
-/** The entry that a request calls. Throws the fault of looking it up, and `method_not_found`. */
+/** The entry that a request calls. Throws the fault of the look-up, and `method_not_found`. */
 export function calledEntry({ method, entry }: FoundRequest): Entry {
   if (entry === undefined) throw methodNotFound(method);
   if (entry instanceof Fault) throw entry;

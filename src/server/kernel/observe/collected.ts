@@ -2,14 +2,14 @@ import { limits } from "./limits.ts";
 import { parseTraceparent, type TraceParent } from "./trace-context.ts";
 import { beginningOf } from "../core/text.ts";
 
-/** Spans of one trace that are kept until it is sent. */
+/** Spans of one trace that are held until it is sent. */
 const EXPORTED_SPANS = 5000;
 
 /** A span as the platform reports it. Times are Unix times in ms. */
 export interface CollectedSpan {
   /** In hex, like all ids here. */
   id: string;
-  /** The id of the span around it; that of the calling invocation for an invocation that another one called. */
+  /** The id of the enclosing span; for an invocation by another one, that of the caller. */
   parent: string | undefined;
   name: string;
   attributes: Map<string, TailStream.Attribute["value"]>;
@@ -29,7 +29,7 @@ export interface CollectedSpan {
   };
 }
 
-/** The stored part of an HTTP request. Its address and headers may be long, and may hold ids and tokens. */
+/** The stored part of an HTTP request. Its URL and headers may be long, and may hold ids and tokens. */
 interface CollectedRequest {
   method: string;
   scheme: string;
@@ -39,7 +39,10 @@ interface CollectedRequest {
   traceparent: string | undefined;
 }
 
-/** The first segments of this server's paths. Only these are exported, because the rest of a path may have ids and tokens. */
+/**
+ * The first segments of this server's paths. Only these are exported, because the rest of a path may have ids and
+ * tokens.
+ */
 const ROUTES =
   /^\/(mcp|tools|authorize|token|register|account|ask|secret|connect|console|operator|health)?(?=\/|$)/;
 
@@ -49,7 +52,7 @@ export class CollectedTrace {
   /** Its place in the trace that callers see, once known. */
   root: TraceParent | undefined;
   readonly spans = new Map<string, CollectedSpan>();
-  /** The parents of spans that are left out, by id: what is in such a span belongs to the one around it. */
+  /** The parents of omitted spans, by id: the children of such a span belong to the nearest span that is kept. */
   readonly #leftOut = new Map<string, string | undefined>();
   /** Unix time in ms of its last event. */
   changed: number;
@@ -70,14 +73,14 @@ export class CollectedTrace {
     return this.#isOver;
   }
 
-  /** The id of the nearest span around this one that is not left out; undefined for the outermost. */
+  /** The id of the nearest enclosing span that is not omitted; undefined for the outermost. */
   parentOf(span: CollectedSpan): string | undefined {
     let id = span.parent;
     while (id !== undefined && this.#leftOut.has(id)) id = this.#leftOut.get(id);
     return id;
   }
 
-  /** The span around this one; undefined for the outermost, and if it was sent and forgotten. */
+  /** The enclosing span; undefined for the outermost, and if it was sent and forgotten. */
   around(span: CollectedSpan): CollectedSpan | undefined {
     return this.spans.get(this.parentOf(span) ?? "");
   }
@@ -105,7 +108,7 @@ export class CollectedTrace {
         if (span) span.end = at;
         return;
       case "return":
-        // Only the first return counts if a Durable Object is called several times: nobody waits for later work.
+        // Only the first return of a Durable Object that is called several times counts: nobody waits for later work.
         if (span?.invocation === undefined || span.end !== undefined) return;
         span.end = at;
         if (event.info) span.invocation.status = event.info.statusCode;
@@ -127,7 +130,7 @@ export class CollectedTrace {
   }
 
   #leaveOut(id: string, parent: string | undefined): void {
-    // Two spans of a call are kept and three are left out.
+    // A call has two spans that are kept and three that are omitted.
     if (this.#leftOut.size < 2 * EXPORTED_SPANS) this.#leftOut.set(id, parent);
   }
 
@@ -137,10 +140,16 @@ export class CollectedTrace {
   }
 }
 
-/** Spans of storage operations are dropped: a commit makes dozens, and neither servlet authors nor operators can change them. */
+/**
+ * Spans of storage operations are dropped: a commit makes dozens, and neither servlet authors nor operators can change
+ * them.
+ */
 const STORAGE = "durable_object_storage_";
 
-/** Spans of the RPC layer are left out: the object's own span names the method, and these three a call say no more. */
+/**
+ * Spans of the RPC layer are omitted: the object's own span names the method, and these three for each call add
+ * nothing.
+ */
 const RPC = new Set(["jsRpcSession", "jsRpcCall"]);
 
 function onsetSpan(
@@ -164,7 +173,7 @@ function onsetSpan(
   return { id, parent, name: info.type, attributes: new Map(), start, end: undefined, invocation };
 }
 
-/** An attribute as it is kept: of an address its host, and of a text no more than its beginning. */
+/** An attribute in its stored form: the host of a URL, and only the beginning of a text. */
 function kept(
   name: string,
   value: TailStream.Attribute["value"],
@@ -174,7 +183,7 @@ function kept(
   return [name, beginning(value)];
 }
 
-/** The beginning of a text; a mere slice would keep the whole in memory. */
+/** The beginning of a text; a mere slice would keep the whole text in memory. */
 const beginning = (text: string): string =>
   text.length <= limits.spanCharacters
     ? text

@@ -1,4 +1,4 @@
-/** What the server counts for those who operate it. */
+/** What the server counts for its operators. */
 
 /** The number of refused requests with one status and error code. */
 export interface CountedRefusals {
@@ -29,7 +29,7 @@ export interface EndedCall {
 /** A run of a servlet that has ended. */
 export interface CountedRun {
   servlet: string;
-  /** The tool or prompt, or the export where it has no name. */
+  /** The tool or prompt, or the export if it has no name. */
   tool: string;
   caller: string;
   /** `returned` or `waits`; any other value is an error. */
@@ -58,7 +58,7 @@ export interface StoredSize {
 export interface WaitStatus {
   /** The id of its task. */
   task: string;
-  /** Empty if it is not known. */
+  /** Empty if unknown. */
   servlet: string;
   tool: string;
   caller: string;
@@ -140,7 +140,9 @@ export interface Report {
   /** In order of time; steps without runs are absent. `start` in Unix ms. */
   steps: { start: number; sums: Sums }[];
   total: Sums;
-  /** The most used names, by runs. Bytes are those stored now (none by tool); `waiting` counts the calls that wait now. */
+  /**
+   * The most used names, by runs. Bytes are those stored now (none by tool); `waiting` counts the calls that wait now.
+   */
   named: { name: string; sums: Sums; bytes: number; waiting: number }[];
   /** Bytes that are stored now by servlets that keep state. */
   bytes: number;

@@ -1,7 +1,7 @@
 /**
- * A streaming tail worker for workerd: it receives the events of the server's Worker, and sends them as spans to a
- * collector; and it passes the server's metrics on. Only self-hosted servers need it, because Cloudflare exports traces
- * itself. It is a separate Worker.
+ * A streaming tail worker for workerd: it receives the events of the server's Worker, sends them to a collector as
+ * spans, and forwards the server's metrics. Only self-hosted servers need it, because Cloudflare exports traces itself.
+ * It is a separate Worker.
  */
 import { limits } from "./limits.ts";
 import type { TraceParent } from "./trace-context.ts";
@@ -10,11 +10,11 @@ import { CollectedTrace } from "./collected.ts";
 import { exportedOf, type OtlpSpan } from "./otlp.ts";
 import { resourceAttributes, SCOPE } from "./otlp-values.ts";
 
-/** Traces of which more spans may come. */
+/** Traces that may still get spans. */
 const KNOWN_TRACES = 1000;
 /** How often spans are sent. */
 const EXPORT_EVERY_MS = 1000;
-/** How long a trace is held back for the end of its request, which tells of which trace of its caller it is a part. */
+/** How long a trace is held until its request ends and names the caller's trace that it belongs to. */
 const HELD_TRACE_MS = 600_000;
 
 /** Collects the spans of each request, and sends them when they are complete. */
@@ -32,12 +32,15 @@ class Exporter {
     this.#sender = new Sender(this.#settings);
   }
 
-  /** Returns the handler for the events of one invocation. It never throws, because then no more events would come. */
+  /**
+   * Returns the handler for the events of one invocation. It never throws, because the platform would then send no more
+   * events.
+   */
   listen(onset: TailStream.TailEvent<TailStream.Onset>) {
     const { traceId } = onset.spanContext;
     const take = (event: TailStream.TailEvent<TailStream.EventType>) => {
       try {
-        // Only a beginning opens a trace: other events may belong to spans that were sent already.
+        // Only an onset opens a trace: other events may belong to spans that were already sent.
         const { type } = event.event;
         const begins = type === "onset" || type === "spanOpen";
         const trace = this.#traces.get(traceId) ?? (begins ? this.#begin(traceId) : undefined);
@@ -110,7 +113,7 @@ export default {
     context.waitUntil(exporter.run());
     return take;
   },
-  /** Passes metrics on to the collector, with its keys, which the server's own Worker does not have. */
+  /** Forwards metrics to the collector, with its keys, which the server's own Worker does not have. */
   async fetch(request, env) {
     const { endpoint, headers } = metricSettings(env as object);
     if (endpoint === undefined) return new Response(null, { status: 404 });
@@ -123,7 +126,7 @@ export default {
   },
 } satisfies ExportedHandler;
 
-/** Spans that are sent at once. */
+/** Spans in one export request. */
 const SENT_SPANS = 512;
 
 /** Statuses after which the same request may be retried: https://opentelemetry.io/docs/specs/otlp/#failures-1 */
@@ -155,7 +158,10 @@ class Sender {
     this.#dropped += over + dropped;
   }
 
-  /** Sends one batch. Returns true if more can be sent at once. Never throws: a batch that failed is kept for a later call. */
+  /**
+   * Sends one batch. Returns true if more can be sent at once. Never throws: a batch that failed is kept for a later
+   * call.
+   */
   async send(endpoint: string): Promise<boolean> {
     if (this.#dropped > 0) {
       this.#warn(`${this.#dropped} spans were dropped: there was no room for them.`);

@@ -9,7 +9,10 @@ declare module "../core/limits.ts" {
 type Own = typeof own;
 const own = addLimits({
   internal: {
-    /** Spans of one request, and characters of each text in them, which is a name mostly: where a call sends many requests. */
+    /**
+     * Spans of one request, for calls that send many requests; and characters of each text in them, which is usually a
+     * name.
+     */
     requestSpans: 1000,
     spanCharacters: 256,
     /** Spans that wait for a collector, some 20 MB. */

@@ -32,9 +32,9 @@ const SUCCESSFUL = new Set(["ok", "canceled", "responseStreamDisconnected"]);
 type Place = Pick<TraceParent, "traceId" | "spanId">;
 
 /**
- * Returns the spans of a trace that are ready and not yet exported, in the form of OTLP, and marks them as sent. A span is
- * ready when it has ended and its place in the caller's trace is known, or the trace `isOver`. The place is an attribute of
- * the span itself or of one around it, which the platform may report only when that span ends.
+ * Returns the spans of a trace that are ready and not yet exported, in the form of OTLP, and marks them as sent. A span
+ * is ready when it has ended and its place in the caller's trace is known, or the trace `isOver`. The place is an
+ * attribute of the span itself or of one around it, which the platform may report only when that span ends.
  */
 export function exportedOf(
   trace: CollectedTrace,
@@ -203,14 +203,14 @@ function attributesOf(attributes: CollectedSpan["attributes"]): OtlpAttribute[] 
 /** Attributes that become fields of an OTLP span instead. */
 const OURS = new Set([PLACE, PARENT, LINK]);
 
-/** True for the platform's span of a request that also has one of the server's own. */
+/** True for the platform's span of a request that also has a span of the server's own. */
 const isDuplicate = (span: CollectedSpan, trace: CollectedTrace): boolean =>
   span.name === "fetch" && trace.around(span)?.attributes.has("http.request.method") === true;
 
 /** True for health checks, which orchestrators send every few seconds. */
 const isHealthCheck = ({ invocation }: CollectedSpan) => invocation?.request?.route === "/health";
 
-/** True for the sending of metrics, and the requests that it makes. */
+/** True for the export of metrics, and the requests that it makes. */
 function sendsMetrics(span: CollectedSpan, trace: CollectedTrace): boolean {
   const { kind, entrypoint } = span.invocation ?? {};
   if (kind === "alarm" && entrypoint === "Usage") return true;

@@ -7,11 +7,11 @@ import type { Entry } from "../servlets/registry.ts";
 /** The parts of a request that its span records. */
 interface Spanned {
   method: string;
-  /** Absent for work that goes on after its request is over. */
+  /** Absent for work that continues after its request is over. */
   id?: string | number | undefined;
-  /** Tells whether its method is known; absent where it is. */
+  /** The row of its method, empty if unknown; absent if the method is certainly known. */
   row?: object;
-  /** The entry that it names, if that is known. */
+  /** The entry that it names, if known. */
   entry?: Pick<Entry, "ref"> | Fault;
   version: string | undefined;
   session?: string | undefined;
@@ -19,7 +19,7 @@ interface Spanned {
 
 /** The span of an MCP request. https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/#server */
 export function mcpSpan({ id, row, entry, version, session, ...request }: Spanned): SpanStart {
-  // Names that are not known are the caller's own text, and there are any number.
+  // Unknown names are the caller's own text, with unlimited variety.
   const isKnown = row === undefined || Object.keys(row).length > 0;
   const method = isKnown ? request.method : "_OTHER";
   const { kind, name } = (entry instanceof Fault ? undefined : entry?.ref) ?? {};
@@ -41,7 +41,7 @@ export function mcpSpan({ id, row, entry, version, session, ...request }: Spanne
   };
 }
 
-/** Tells sessions apart, but opens none: an anonymous one belongs to whoever knows its id. */
+/** Distinguishes sessions without exposing ids: whoever knows the id of an anonymous session can use it. */
 const fingerprint = (session: string) => hexDigestNow(session).slice(0, 32);
 
 /** Records that a request has ended with this fault. */
@@ -54,7 +54,7 @@ export function recordFault(span: Span, fault: Fault): void {
   });
 }
 
-/** Records in its span how the work of a request ends; returns its result. */
+/** Records the outcome of a request's work in its span; returns the result. */
 export async function recordOutcome<T>(span: Span, work: Promise<T>): Promise<T> {
   try {
     const result = await work;
@@ -66,7 +66,7 @@ export async function recordOutcome<T>(span: Span, work: Promise<T>): Promise<T>
   }
 }
 
-/** Records that a tool says of its own result that it is an error. */
+/** Records that a tool's result is marked as an error. */
 export function recordResult(span: Span, result: unknown): void {
   if (isObject(result) && result["isError"] === true) span.set({ "error.type": "tool_error" });
 }

@@ -10,10 +10,10 @@ import {
   type TraceSettings,
 } from "./otel-settings.ts";
 
-/** Attributes of a span; those that are undefined are left out. Never secrets, arguments or results. */
+/** Attributes of a span; undefined ones are omitted. Never secrets, arguments or results. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** A span that is open. */
+/** An open span. */
 export interface Span {
   set(attributes: Attributes): void;
 }
@@ -36,7 +36,7 @@ interface PlatformSpan {
 }
 
 /**
- * Attributes for what the platform's spans cannot express yet: the place of a span in its caller's trace, its parent there,
+ * Attributes that the platform's spans cannot express yet: the place of a span in its caller's trace, its parent there,
  * and the place that it links to. Each is a `traceparent`; `src/server/kernel/observe` exports spans accordingly.
  */
 export const PLACE = "edge_servlets.traceparent";
@@ -50,9 +50,9 @@ let platform: Platform | undefined;
 let exported: TraceSettings | undefined;
 
 /**
- * Records spans with the platform's tracing API; without one, no spans are recorded. Nor are they on a machine of one's own
- * without a collector: there nobody listens, and to ask the platform costs a small call some percent. Throws an `Error` for a
- * setting that is not valid.
+ * Records spans with the platform's tracing API; without it, no spans are recorded. A self-hosted server without a
+ * collector records none either: nobody would see them, and asking the platform costs a small call a few percent.
+ * Throws an `Error` for an invalid setting.
  */
 export function configureTracing(tracing: Platform | undefined, env: object): void {
   const settings = isOtelSet(env) ? traceSettings(env) : undefined;
@@ -62,7 +62,7 @@ export function configureTracing(tracing: Platform | undefined, env: object): vo
 
 /**
  * True if this request or alarm is being traced. In a call of a Durable Object the platform does not say: the caller
- * checks, and passes the answer on in `Trace.isRecorded`.
+ * checks, and passes the answer in `Trace.isRecorded`.
  */
 export const isListening = (): boolean => platform?.getActiveSpan()?.isTraced === true;
 
@@ -101,8 +101,8 @@ function entered<T>(
 }
 
 /**
- * Begins the work of a request, in a span if it is traced. `received` is the trace context of the request; the work gets
- * the new one that its own requests must carry.
+ * Begins the work of a request, in a span if it is traced. `received` is the trace context of the request; the work
+ * gets the new one that its own requests must carry.
  */
 export function inRequestSpan<T>(
   received: Trace | undefined,

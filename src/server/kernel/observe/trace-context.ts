@@ -1,8 +1,8 @@
 import type { Json } from "../core/model.ts";
 
 /**
- * Bounds of a caller's trace context as it is passed on: the least that the W3C's recommendations ask for. A `tracestate`
- * may have half as many members as a `baggage`.
+ * Bounds on a caller's trace context as it is passed on: the minimum that the W3C recommends. A `tracestate` may have
+ * half as many members as a `baggage`.
  */
 const TRACESTATE_CHARACTERS = 512;
 const BAGGAGE_CHARACTERS = 8192;
@@ -49,7 +49,7 @@ export function parseTraceparent(traceparent: unknown): TraceParent | undefined 
   return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** The trace context in a request's headers. Parts that are not valid or too long are left out. */
+/** The trace context in a request's headers. Invalid or overlong parts are omitted. */
 export function traceInHeaders(headers: Headers): Trace | undefined {
   const traceparent = headers.get("traceparent");
   const baggage = headers.get("baggage");
@@ -58,7 +58,7 @@ export function traceInHeaders(headers: Headers): Trace | undefined {
 }
 
 /**
- * The trace context in the `_meta` of a request; parts that are missing there come from its headers.
+ * The trace context in the `_meta` of a request; missing parts come from its headers.
  * https://modelcontextprotocol.io/seps/414-request-meta
  */
 export function traceIn(meta: Json, ofHeaders: Trace | undefined): Trace | undefined {
@@ -85,7 +85,7 @@ function traceOf({ traceparent, tracestate, baggage }: Json): Trace | undefined 
   return trace.traceparent === undefined && trace.baggage === undefined ? undefined : trace;
 }
 
-/** True for a list of such members, separated by commas. */
+/** True for a comma-separated list of valid members. */
 function isList(
   text: unknown,
   member: RegExp,
@@ -96,7 +96,7 @@ function isList(
   return members.length <= most && members.every((one) => member.test(one.trim()));
 }
 
-/** Adds the trace context to the headers of an HTTP request; keeps a `traceparent` or `baggage` that is there already. */
+/** Adds the trace context to the headers of an HTTP request; keeps an existing `traceparent` or `baggage`. */
 export function addTrace(headers: Headers, trace: Trace | undefined): void {
   if (trace === undefined) return;
   const { traceparent, tracestate, baggage } = trace;

@@ -52,8 +52,8 @@ const unevaluated =
   };
 
 /**
- * Returns a function that selects the schemas of a union to check a value against. Without a discriminator these are all
- * schemas. If the discriminating member is wrong or missing, the function reports that and returns undefined.
+ * Returns a function that selects the schemas of a union to check a value against. Without a discriminator these are
+ * all schemas. If the discriminating member is wrong or missing, the function reports that and returns undefined.
  */
 function choiceOf(operand: unknown, context: KeywordContext) {
   const all = evaluators(operand, context);
@@ -245,7 +245,7 @@ export const APPLICATORS: Readonly<Record<string, Maker>> = {
     };
   },
 
-  // Must come last: depends on what the others have evaluated.
+  // Must come last: depends on what the other keywords have evaluated.
   unevaluatedItems: unevaluated((value) => (Array.isArray(value) ? [...value.keys()] : undefined)),
   unevaluatedProperties: unevaluated((value, steps) =>
     isObject(value) ? memberNames(value, steps) : undefined,

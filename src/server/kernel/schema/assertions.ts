@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema that look at one value: types, bounds, sizes, members and equality. */
+/** The JSON Schema keywords that look at one value: types, bounds, sizes, members and equality. */
 import { limits } from "../core/limits.ts";
 import { isObject } from "../core/model.ts";
 import {
@@ -35,20 +35,20 @@ function described(value: unknown): string {
 
 function hasType(value: unknown, type: string): boolean {
   const actual = typeOf(value);
-  // 1e999 is read as infinity, which JSON cannot express: others would be given null.
+  // 1e999 is parsed as infinity, which JSON cannot express: it would be passed on as null.
   if (actual === "number" && !Number.isFinite(value)) return false;
   return actual === type || (type === "integer" && Number.isInteger(value));
 }
 
-/** True for an integer that may have had other digits in its JSON. */
+/** True for an integer whose JSON may have had other digits. */
 const isRounded = (value: unknown): boolean =>
   typeof value === "number" && !Number.isSafeInteger(value);
 
 const ROUNDED = `must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}, as larger numbers lose their last digits`;
 
 /**
- * True if this decimal is a multiple of that one: 0.07 of 0.01, though the nearest binary numbers are not. A quotient that is
- * not whole may be as far from it as the last digit of the value is exact.
+ * True if one decimal is a multiple of the other: 0.07 of 0.01, though the nearest binary numbers are not. A quotient
+ * that is not whole may differ from an integer by the precision of the value's last digit.
  */
 function isMultiple(value: number, factor: number): boolean {
   const quotient = value / factor;

@@ -8,8 +8,8 @@ import { beginningOf } from "../core/text.ts";
 import { mapValues } from "../core/values.ts";
 
 /**
- * The problem of the first elicitation that cannot be used, and what to do; undefined if all can. `spend` is called with
- * the number of states of the patterns of each form, and throws if there are too many.
+ * What is wrong with the first unusable elicitation, and what to do; undefined if all are usable. `spend` is called
+ * with the number of states of the patterns of each form, and throws if there are too many.
  */
 export function wrongElicitation(asks: Asks, spend: (states: number) => void): string | undefined {
   for (const [key, { method, params }] of Object.entries(asks)) {
@@ -51,7 +51,7 @@ function problemOf(params: Json, spend: (states: number) => void): Problem | und
 }
 
 /**
- * The first member that is an object or a list of such; undefined in the schema of a flat object.
+ * The first member that is an object or a list of objects; undefined for a flat object's schema.
  * https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema
  */
 function nestedIn({ properties }: Json): string | undefined {
@@ -84,7 +84,7 @@ function problemOfPage({ message, url, elicitationId: id }: Json): Problem | und
   return why === undefined ? undefined : { member: "url", why, next };
 }
 
-/** The URL is not repeated: it may have what is nobody's business. */
+/** The messages do not repeat the URL, which may be private. */
 function problemOfUrl(url: unknown, most: number): string | undefined {
   if (typeof url !== "string") return "it is not a text";
   const tooLong = `it is longer than ${most} characters`;
@@ -98,8 +98,8 @@ function problemOfUrl(url: unknown, most: number): string | undefined {
 }
 
 /**
- * Checked asks as clients get them: of a page only the members that the specification has, with its host in ASCII, since
- * other letters may look like those of another host.
+ * Checked asks as clients get them: a page has only the members of the specification, with its host in ASCII, since
+ * other letters may imitate another host.
  */
 export const sentAsks = (asks: Asks): Asks => mapValues(asks, sentAsk);
 

@@ -3,7 +3,7 @@ import { isObject, type Json } from "../core/model.ts";
 import { targetOf } from "./secrets.ts";
 import { Schema, SchemaError, StepsExceeded } from "./schema.ts";
 
-/** Deeper schemas repeat themselves; and what has that many parts is no example. */
+/** Deeper schemas repeat themselves, and an example with more parts is useless. */
 const DEPTH = 20;
 const PARTS = 1000;
 const TEXT = "example";
@@ -32,7 +32,7 @@ const FORMATS: Record<string, string> = {
   uuid: "123e4567-e89b-42d3-a456-426614174000",
 };
 
-/** A text that may match a pattern. */
+/** Texts that may match a pattern. */
 const TEXTS = [
   TEXT,
   ...Object.values(FORMATS),
@@ -47,8 +47,8 @@ const TEXTS = [
 ];
 
 /**
- * An object that this schema allows: its own example, or its required members, with the optional ones where `isWhole` and
- * these fit; undefined if none was found.
+ * An object that the schema allows: its own example, or its required members, with the optional ones if `isWhole` and
+ * they fit; undefined if none was found.
  */
 export function exampleOf(schema: Json, isWhole = false): Json | undefined {
   const value = new Maker(schema, isWhole).valueOf(schema, 0);
@@ -56,7 +56,7 @@ export function exampleOf(schema: Json, isWhole = false): Json | undefined {
   return isWhole ? exampleOf(schema) : undefined;
 }
 
-/** Objects within more objects than this have their required members alone. */
+/** Objects nested deeper than this have only their required members. */
 const WHOLE_DEPTH = 3;
 
 function fits(schema: Json, value: unknown): boolean {
@@ -78,7 +78,7 @@ class Maker {
     this.#isWhole = isWhole;
   }
 
-  /** The item `at` of a list takes another of its options than those before it, while there are others. */
+  /** The item at index `at` takes another option than the items before it, while there are unused ones. */
   valueOf(given: unknown, depth: number, at = 0): unknown {
     if (!isObject(given) || depth > DEPTH || this.#parts > PARTS) return TEXT;
     const schema = this.#whole(given, depth);
@@ -103,7 +103,7 @@ class Maker {
     }
   }
 
-  /** The schema together with those that it refers to, and the first of each choice. */
+  /** The schema merged with the schemas that it refers to, and with the first option of each choice. */
   #whole(schema: Json, depth: number): Json {
     const parts = this.#partsOf(schema, depth);
     const required = parts.flatMap((part) => listIn(part, "required"));
@@ -115,7 +115,7 @@ class Maker {
     };
   }
 
-  /** The schema's own keywords, then those of the others. */
+  /** The schema's own keywords, then those of the schemas that it includes. */
   #partsOf(schema: Json, depth: number): Json[] {
     if (depth > DEPTH || ++this.#parts > PARTS) return [];
     const { $ref: reference, allOf: _all, anyOf: _any, oneOf: _one, ...own } = schema;

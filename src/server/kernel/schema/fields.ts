@@ -6,7 +6,7 @@ interface Option {
   title: string;
 }
 
-/** One field. Its options are sent by index, since browsers change line breaks in values. */
+/** One field of a form. Options are sent by index, since browsers change line breaks in values. */
 export interface Field {
   /** The property's name in the schema. */
   name: string;
@@ -22,10 +22,10 @@ export interface Field {
   default: readonly string[];
 }
 
-/** The texts that were typed or chosen, by the fields' names in the form. */
+/** The texts typed or chosen, by the fields' names in the form. */
 export type Typed = ReadonlyMap<string, readonly string[]>;
 
-/** A longer text is typed in several lines. */
+/** A longer text gets an input of several lines. */
 const LINE = 200;
 
 const TYPES = { email: "email", uri: "url", date: "date" } as const;
@@ -58,7 +58,7 @@ const isKnown = (format: unknown): format is keyof typeof TYPES =>
 
 function hintOf(description: unknown, format: unknown): string | undefined {
   const said = typeof description === "string" && description !== "" ? [description] : [];
-  // No type of input has a time zone.
+  // No input type has a time zone.
   const example = format === "date-time" ? ["Such as 2026-11-23T14:00:00Z"] : [];
   return [...said, ...example].join(". ") || undefined;
 }
@@ -85,7 +85,7 @@ function hasLines({ maxLength, default: preset, examples }: Json): boolean {
   return isLong || [preset, examples].flat().some((one) => /[\r\n]/.test(String(one)));
 }
 
-/** The options of a choice: `const`, `enum`, with `enumNames` or without, or `oneOf` or `anyOf` with a `const` each. */
+/** The options of a choice: `const`, `enum` with or without `enumNames`, or `oneOf` or `anyOf` with a `const` each. */
 function optionsOf({ const: only, enum: given, enumNames, oneOf, anyOf }: Json): Option[] {
   const values = only === undefined ? given : [only];
   const titled = [oneOf, anyOf].find(Array.isArray) as unknown[] | undefined;
@@ -106,7 +106,7 @@ function titleOf(value: unknown, title: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A value as it would be typed into a field. Options are in their order, each once, as a browser sends them. */
+/** A value as it would be typed into a field. Options keep their order, each once, as a browser sends them. */
 export function asTyped(
   { kind, options }: Pick<Field, "kind" | "options">,
   value: unknown,
@@ -123,14 +123,14 @@ export function asTyped(
   return [kind !== "json" && typeof value === "string" ? value : JSON.stringify(value)];
 }
 
-/** The values of these fields that were sent; all others are dropped. */
+/** The submitted values of these fields; all others are dropped. */
 export function typedIn(fields: readonly Field[], form: URLSearchParams): Typed {
   const sent = Map.groupBy(form, ([id]) => id);
   const textsOf = (id: string) => (sent.get(id) ?? []).map(([, text]) => text);
   return new Map(fields.map(({ id }) => [id, textsOf(id)]));
 }
 
-/** The content of an answer, unchecked: text that is no value of its field stays text. */
+/** The content of an answer, unchecked: text that is not a valid value of its field stays text. */
 export function contentOf(fields: readonly Field[], typed: Typed): Json {
   const entries = fields.flatMap((field): [string, unknown][] => {
     const value = fieldValue(field, typed.get(field.id) ?? []);
@@ -139,7 +139,7 @@ export function contentOf(fields: readonly Field[], typed: Typed): Json {
   return Object.fromEntries(entries);
 }
 
-/** Undefined for a field that was left empty. */
+/** The value of a field; undefined if it was left empty. */
 export function fieldValue(
   { kind, options, isRequired }: Field,
   texts: readonly string[],

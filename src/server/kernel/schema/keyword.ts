@@ -16,16 +16,16 @@ export interface KeywordContext {
   schema: Json;
   /** Formats that values must have; all others are annotations. */
   formats: Formats;
-  /** True if values have come as JSON: integers that may have lost digits there are refused. */
+  /** True if values were parsed from JSON: integers that may have lost digits there are rejected. */
   isInput: boolean;
   /** Throws a `SchemaError` that names the keyword. */
   fail(why: string): never;
-  /** Makes the check of a schema at these keys, seen from the schema that the keyword is in. */
+  /** Makes the check of a schema at these keys, relative to the schema with the keyword. */
   evaluator(schema: unknown, ...keys: string[]): Evaluate;
   pattern(source: string): Pattern;
   /** The target of a reference, and the check of the schema there. */
   target(reference: string): ReferenceTarget & { evaluate: Evaluate };
-  /** The checks of schemas with this `$dynamicAnchor`, by the resource that they are in. */
+  /** The checks of schemas with this `$dynamicAnchor`, by their resource. */
   dynamic(anchor: string): ReadonlyMap<SchemaResource, Evaluate>;
 }
 

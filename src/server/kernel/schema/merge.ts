@@ -1,14 +1,14 @@
-/** Which one schema accepts what all of some schemas of 2020-12 accept? */
+/** Merges schemas of 2020-12 into one that accepts what all of them accept. */
 import { isObject, type Json } from "../core/model.ts";
 import type { Steps } from "./steps.ts";
 import { isEqual, memberNames } from "./values.ts";
 
-/** There is no such schema without `allOf`, or none that is found here. */
+/** Thrown if no such schema exists without `allOf`, or none was found. */
 export class Unmergeable extends Error {}
 
 /**
- * One schema for the first, with whose `unevaluated…` those of all are meant, and the others. Their annotations count in this
- * order. Throws `Unmergeable`, `StepsExceeded`.
+ * One schema for the first, whose `unevaluated…` keywords apply to all, and the others. Annotations take precedence in
+ * this order. Throws `Unmergeable`, `StepsExceeded`.
  */
 export function merged([first, ...others]: readonly unknown[], steps: Steps): Json {
   const own = isObject(first) ? first : {};
@@ -24,10 +24,10 @@ export function merged([first, ...others]: readonly unknown[], steps: Steps): Js
   return whole;
 }
 
-/** They depend on what other keywords have looked at. */
+/** Keywords that depend on what other keywords have evaluated. */
 const LATE = ["unevaluatedItems", "unevaluatedProperties"];
 
-/** Keywords that look at members or items. */
+/** Keywords that apply to members or items. */
 const LOOKING = new Set([
   ...[
     "$ref",
@@ -47,7 +47,7 @@ const looks = (schema: Json): boolean =>
     ([key, value]) => LOOKING.has(key) && !(isObject(value) && Object.keys(value).length === 0),
   );
 
-/** Keywords that mean something together. */
+/** Keywords that depend on each other, and are merged together. */
 const GROUPS: readonly (readonly [
   keywords: readonly string[],
   merge: (a: Json, b: Json, steps: Steps) => Json,
@@ -76,7 +76,7 @@ const equal: Rule = (a, b, steps) => {
 };
 const union = (a: unknown, b: unknown): unknown[] => [...new Set([...list(a), ...list(b)])];
 
-/** Of keywords that are in both schemas; of those without a rule, which are annotations, the first counts. */
+/** Rules for keywords that both schemas have; of keywords without a rule, which are annotations, the first wins. */
 const RULES = new Map<string, Rule>([
   ...rules(["minimum", "exclusiveMinimum"], ofNumbers(Math.max)),
   ...rules(["minLength", "minItems", "minProperties"], ofNumbers(Math.max)),
@@ -142,7 +142,7 @@ function members(a: Json, b: Json, steps: Steps): Json {
   const patterns = [a, b].map((one) => object(one["patternProperties"] ?? {}));
   const [these, those] = [object(a["properties"] ?? {}), object(b["properties"] ?? {})];
   const isClosed = !isAnything(ours) || !isAnything(theirs);
-  // Which of them a pattern matches is not looked at here.
+  // Whether a pattern matches any of them is not checked here.
   if (isClosed && patterns.some((one) => Object.keys(one).length > 0)) return same(a, b, steps);
   const rest =
     ours === undefined ? theirs : theirs === undefined ? ours : both(ours, theirs, steps);

@@ -1,11 +1,11 @@
-/** A pattern in a schema or a manifest: those that people write have some hundred characters. */
+/** Characters of a pattern in a schema or a manifest: hand-written patterns have some hundred. */
 const PATTERN_CHARACTERS = 4000;
-/** Nesting of groups in a pattern: each level takes stack. */
+/** Nesting depth of groups in a pattern: each level takes stack. */
 const PATTERN_DEPTH = 100;
-/** Lookarounds in one pattern: each is a bit of a number. */
+/** Lookarounds in one pattern: each takes one bit of a number. */
 const PATTERN_LOOKAROUNDS = 16;
 
-/** A pattern is not valid, or cannot be matched in linear time. The message follows the pattern's name. */
+/** Thrown if a pattern is invalid, or cannot be matched in linear time. The message follows the pattern's name. */
 export class PatternError extends Error {
   /** True if the pattern is valid ECMA-262, but not supported here. */
   readonly isUnsupported: boolean;
@@ -42,7 +42,7 @@ interface Lookaround {
 
 interface Parsed {
   root: Node;
-  /** Inner ones before those that contain them. */
+  /** Inner lookarounds before those that contain them. */
   lookarounds: Lookaround[];
   usesBoundaries: boolean;
 }
@@ -62,7 +62,7 @@ export function parse(source: string, flags: "u" | ""): Parsed {
     throw new PatternError(`has more than ${PATTERN_CHARACTERS} characters`);
   }
   try {
-    // From here on its syntax is known to be valid.
+    // From here on the syntax is known to be valid.
     void new RegExp(source, flags);
   } catch {
     throw new PatternError("is not a valid regular expression of ECMA-262", false);

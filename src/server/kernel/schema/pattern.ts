@@ -10,7 +10,7 @@ import {
 } from "./pattern-syntax.ts";
 import { Steps } from "./steps.ts";
 
-/** States of one pattern, once its repetitions are written out. */
+/** States of one pattern, with repetitions expanded. */
 const PATTERN_SIZE = 10_000;
 /** Steps charged for a state of a pattern that is visited for the first time. */
 const PATTERN_STATE_STEPS = 4;
@@ -36,7 +36,7 @@ export class Pattern {
   readonly #isUnicode: boolean;
   readonly #usesBoundaries: boolean;
   readonly #whole: Automaton;
-  /** Inner ones before those that contain them. */
+  /** Inner lookarounds before those that contain them. */
   readonly #lookarounds: readonly { automaton: Automaton; fact: number; isBehind: boolean }[];
 
   /**
@@ -100,16 +100,16 @@ interface Edge {
   isMatch: boolean;
 }
 
-/** More than there are code points: facts and a character are one number. */
+/** Exceeds the number of code points: facts and a character are encoded as one number. */
 const CHARACTERS = 0x11_0001;
 const NO_CHARACTER = CHARACTERS - 1;
 
 /**
- * Thompson's construction, whose sets of instructions are remembered as states of a deterministic
- * automaton: https://swtch.com/~rsc/regexp/regexp1.html
+ * Thompson's construction, whose instruction sets are cached as states of a deterministic automaton:
+ * https://swtch.com/~rsc/regexp/regexp1.html
  */
 class Automaton {
-  /** Automata that remember states, and how many numbers these have in this isolate. */
+  /** Automata with cached states, and how many numbers these hold in this isolate. */
   static readonly #remembering = new Set<Automaton>();
   static #remembered = 0;
 
@@ -150,7 +150,7 @@ class Automaton {
     const waiting = new Set<number>();
     let isMatch = false;
     for (const at of seen) {
-      // A set is iterated in order, including elements that are added meanwhile.
+      // A set is iterated in order, including elements added meanwhile.
       const one = this.#program[at]!;
       if (one.kind === "match") isMatch = true;
       else if (one.kind === "split") for (const to of one.to) seen.add(to);
@@ -186,7 +186,7 @@ class Automaton {
     Automaton.#remembering.add(this);
   }
 
-  /** Appends the instructions of a node, which go on with `next`. Returns the first one. */
+  /** Appends the instructions of a node, which continue with `next`. Returns the first one. */
   #emit(node: Node, next: number, isReversed: boolean): number {
     switch (node.kind) {
       case "character":

@@ -1,4 +1,4 @@
-/** How is a schema written so that clients and the APIs of models take it? */
+/** Rewrites schemas into a form that clients and model APIs accept. */
 import { limits } from "../core/limits.ts";
 import { CHECKED_BY_SERVLET, isObject, type Json } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
@@ -13,15 +13,18 @@ import {
 } from "./references.ts";
 import { Steps, StepsExceeded } from "./steps.ts";
 
-/** The text of a schema may grow so many times as its references are inlined, and by so many characters more: a long text that is shared is written at each place. */
+/**
+ * A schema's text may grow by this factor when references are inlined, and by `INLINED_CHARACTERS` more: a long shared
+ * text is written again each time.
+ */
 const INLINED_GROWTH = 4;
 const INLINED_CHARACTERS = 4096;
 
 /**
- * The schema in 2020-12, accepting exactly the values it did: without a reference at its root, without `allOf` where its
- * parts can be merged, without keywords of draft 7, `true` for a schema, names of its own (clients that know a name refuse
- * another schema of that name), and what its metaschema refuses although no value depends on it. It is the schema itself if nothing is to be
- * changed, and where that would take too many steps.
+ * An equivalent schema in 2020-12 without a reference at its root, without `allOf` where its parts can be merged,
+ * without draft 7 keywords, without `true` as a schema, without `$id` names (clients that know a name refuse another
+ * schema of that name), and without anything its metaschema rejects although no value depends on it. Returns the schema
+ * itself if nothing needs to change, or if that would take too many steps.
  */
 export const portable: (schema: Json) => Json = oncePer((schema: Json) => {
   try {
@@ -35,20 +38,20 @@ export const portable: (schema: Json) => Json = oncePer((schema: Json) => {
   }
 });
 
-/** The schema cannot be written in another way. */
+/** Thrown if the schema cannot be rewritten. */
 class Unwritable extends Error {}
 
 /** Why a schema stays as it is; one that is too deep for the stack throws a `RangeError`. */
 const REASONS = [Unwritable, Unmergeable, StepsExceeded, RangeError];
 
-/** Members that are often `true`, and no schemas. */
+/** Members that are often `true`, but are not schemas. */
 const FLAGS = new Set([
   ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"],
   ...["const", "default", "deprecated", "nullable", "readOnly", "writeOnly", "x-mcp-header"],
 ]);
 const SUSPECT = new Set(["additionalItems", "allOf", "definitions", "dependencies"]);
 
-/** False if nothing in this part of a schema can need a change: most schemas are read no further. */
+/** False if no part of a schema can need a change: most schemas are read no further. */
 function isSuspect(part: unknown, name: string): boolean {
   if (part === true) return !FLAGS.has(name);
   if (Array.isArray(part)) return name === "items" || part.some((one) => isSuspect(one, name));
@@ -69,7 +72,7 @@ const isArrayType = (type: unknown): boolean => [type].flat().includes("array");
 const isOld = (dialect: unknown): boolean =>
   typeof dialect === "string" && !/2020-12/.test(dialect);
 
-/** What all items of a tuple have in common, so that clients which do not know tuples see it: one schema, or `{}`. */
+/** What all items of a tuple have in common, for clients that do not support tuples: one schema, or `{}`. */
 function commonOf(parts: readonly unknown[]): Json {
   const [first, ...others] = parts.map((part) => {
     const { title: _, description: __, default: ___, ...rest } = isObject(part) ? part : {};
@@ -85,13 +88,16 @@ const OWN_NAMES = new Set(["$id", "id"]);
 const isRepeating = (list: unknown): list is unknown[] =>
   Array.isArray(list) && new Set(list).size < list.length;
 
-/** Keywords on which no value depends, by an example of their type. */
+/** Annotations, which affect no validation, with an example value of their type. */
 const ANNOTATIONS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ...["title", "description", "$comment"].map((key) => [key, ""] as const),
   ...["deprecated", "readOnly", "writeOnly"].map((key) => [key, true] as const),
 ]);
 
-/** True for a keyword that says nothing to clients: the server's own, an annotation of another type, and that names of properties are texts. */
+/**
+ * True for a keyword without meaning for clients: the server's own, or an annotation with a value of the wrong type.
+ * Names of properties are not keywords.
+ */
 const isIdle = (key: string, value: unknown): boolean =>
   key === CHECKED_BY_SERVLET ||
   (key === "propertyNames"
@@ -101,13 +107,13 @@ const isIdle = (key: string, value: unknown): boolean =>
       ? typeof value !== typeof ANNOTATIONS.get(key)
       : key === "examples" && !Array.isArray(value));
 
-/** Keywords that are written anew, or only needed by references: these lead to `$defs` of the root. */
+/** Keywords that are rewritten, or needed only by references: references lead to `$defs` of the root. */
 const DROPPED = new Set([
   ...["$defs", "$ref", "$schema", "additionalItems", "definitions", "dependencies", "items"],
-  // Where a part is written twice, its anchor would be there twice.
+  // If a part is written twice, its anchor would be duplicated.
   ...["$anchor", ...OWN_NAMES],
 ]);
-/** References by them depend on the way to the schema. */
+/** Keywords whose references depend on the path to the schema. */
 const DYNAMIC = ["$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
 
 class Writer {
@@ -117,10 +123,10 @@ class Writer {
   readonly #steps = new Steps(limits.inlinedParts);
   readonly #names = new Map<unknown, string>();
   readonly #targets = new Map<string, ReferenceTarget>();
-  /** Targets by name, written; undefined while they are being written. */
+  /** Written definitions by name; undefined while they are being written. */
   readonly #definitions = new Map<string, unknown>();
   readonly #characters: number;
-  /** If so, it matters which items `items` looks at. */
+  /** True if the schema uses `unevaluatedItems`: then it matters which items `items` evaluates. */
   readonly #marksItems: boolean;
 
   constructor(root: Json) {
@@ -188,7 +194,7 @@ class Writer {
     return mapValues(value, (one) => this.#schema(one));
   }
 
-  /** Draft 7 has a list in `items`, and what holds for the rest in `additionalItems`. */
+  /** Draft 7 has a list in `items`, and the schema of the remaining items in `additionalItems`. */
   #writeItems(given: Json, written: Json): void {
     const { items, additionalItems: rest, type, prefixItems } = given;
     const isTuple = Array.isArray(items);
@@ -202,7 +208,9 @@ class Writer {
     if (isArrayType(type) && !isObject(written["items"])) this.#writeCommonItems(written);
   }
 
-  /** Without a schema in `items`, VS Code and APIs refuse a list, also a tuple: it gets one that changes nothing. */
+  /**
+   * VS Code and some APIs reject an array, even a tuple, without a schema in `items`: adds one that changes nothing.
+   */
   #writeCommonItems(written: Json): void {
     const { prefixItems = [], items, maxItems } = written;
     if (!Array.isArray(prefixItems)) throw new Unwritable();
@@ -214,7 +222,7 @@ class Writer {
     this.isChanged = true;
   }
 
-  /** Draft 7 has both kinds in one keyword. */
+  /** Draft 7 has both kinds in `dependencies`. */
   #writeDependencies({ dependencies }: Json, written: Json): void {
     if (dependencies === undefined) return;
     if (!isObject(dependencies)) throw new Unwritable();
@@ -231,7 +239,7 @@ class Writer {
     this.isChanged = true;
   }
 
-  /** The schema with the parts of its `allOf` merged into it, if that can be done. */
+  /** The schema with the parts of its `allOf` merged into it, if possible. */
   #withoutAllOf(written: Json): Json {
     const { allOf: parts, $ref: reference, ...own } = written;
     if (!Array.isArray(parts)) throw new Unwritable();
@@ -254,7 +262,7 @@ class Writer {
     }
   }
 
-  /** A schema together with that to which its `$ref` leads. Throws `Unmergeable`. */
+  /** A schema merged with the target of its `$ref`. Throws `Unmergeable`. */
   #resolved({ $ref: reference, ...own }: Json): Json {
     this.#steps.take(1);
     return merged(
@@ -263,7 +271,7 @@ class Writer {
     );
   }
 
-  /** A definition, written. Throws `Unmergeable` for one that is being written, and for the root. */
+  /** A written definition. Throws `Unmergeable` for one that is still being written, and for the root. */
   #definition(name: string): unknown {
     if (!this.#definitions.has(name)) {
       const target = this.#targets.get(name);
@@ -298,11 +306,11 @@ class Writer {
     return DEFINITIONS + name;
   }
 
-  /** The definitions to which this leads, and those to which they lead. */
+  /** The definitions that a written schema refers to, directly or indirectly. */
   #definitionsFor(written: Json): Map<string, unknown> {
     const found = new Map<string, unknown>();
     const rest: unknown[] = [written];
-    // Parts that are in several places are one object, and grow when they are written as text.
+    // A part used in several places is one object, but is repeated in the text.
     const parts = new Steps(limits.inlinedParts);
     const characters = new Steps(INLINED_GROWTH * this.#characters + INLINED_CHARACTERS);
     while (rest.length > 0) {
@@ -327,6 +335,6 @@ const DEFINITIONS = "#/$defs/";
 
 const isPointer = (part: unknown): part is Json =>
   isObject(part) && "$ref" in part && Object.keys(part).length === 1;
-/** With these at its root a schema is refused all the same. */
+/** True for keywords at the root that clients reject anyway. */
 const isChoice = (part: unknown): boolean =>
   isObject(part) && ["allOf", "anyOf", "oneOf", "not"].some((key) => key in part);

@@ -32,8 +32,8 @@ export const failingAsker =
     mapValues(asks, (ask) => cannotAsk(ask, UNABLE[why]));
 
 /**
- * The asker of a client that accepts no stream. If only pages are asked for, and the client opens pages, it throws
- * `page_required`, so that the client calls again afterwards; `onPage` gets the id of each.
+ * The asker of a client that accepts no stream. If all asks are pages, and the client can open pages, it throws
+ * `page_required`, so that the client calls again afterwards; `onPage` gets the id of each page.
  */
 export function streamlessAsker(client: ClientDescription, onPage: (id: string) => void): Asker {
   const fail = failingAsker("no stream");
@@ -54,8 +54,8 @@ const OPEN_FIRST =
 
 /**
  * Runs a call whose `ask` never waits. A servlet that returns an input request is called again with the answers. With
- * `person`, what needs a person waits for one, and what its gate stops goes on: the result is the link. A call that is
- * already suspended continues from there (`from`).
+ * `person`, a call that needs a person, or that its gate stops, is handed over: the result is the link. With `from`, a
+ * suspended call continues.
  */
 export function runToEnd(
   entry: Entry,
@@ -80,7 +80,7 @@ export function runToEnd(
           if (--left <= 0) unending();
           const { state, fuelUsed, reason, recorded } = waiting;
           const responses = await call.ask(reason.asks, call.signal());
-          // A call inside has returned it.
+          // A nested call has returned it.
           if (recorded !== undefined) {
             const answer = JSON.stringify(responses);
             return new Rerun({

@@ -45,7 +45,7 @@ export async function handleLegacy(
   const answering = new Answering(exchange);
   const replyToAll = async (): Promise<Reply> => {
     const replies = new Replies(isBatch);
-    // In turn, because concurrent large results could not be refused in time.
+    // One after the other, because concurrent large results could not be refused in time.
     for (const message of incoming) {
       if (message.kind === "unreadable") {
         replies.add(errorMessage(message.id, message.fault), message.id);

@@ -9,7 +9,10 @@ const LISTS = ["tools", "prompts", "resources"] as const;
 /** A digest of each list: a session stores them to detect which lists a new deployment has changed. */
 export type ListDigests = Record<(typeof LISTS)[number], string>;
 
-/** Digests of the lists in a bundle, and of the profile that chooses among them. For a servlet with dynamic lists the hash of its build is used. */
+/**
+ * Digests of the lists in a bundle, and of the profile that selects from them. A servlet with dynamic lists is
+ * represented by the hash of its build.
+ */
 export function listDigests(
   { servlets }: Pick<BundledServlets, "servlets">,
   profile?: Profile,

@@ -2,7 +2,7 @@ import { Fault } from "../../core/errors.ts";
 import { stringBytes } from "../../core/text.ts";
 import { errorMessage, type RequestId } from "../wire/message.ts";
 
-/** Bytes of the results of one batch, which are held until the last is there. */
+/** Bytes of the results of one batch, which are held until the last one is there. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 /** The replies to one POST. Those to a batch are sent together, so their total size is limited. */

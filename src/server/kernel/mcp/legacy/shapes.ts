@@ -71,7 +71,10 @@ export function olderIntroduction<T extends { capabilities: object; serverInfo: 
   };
 }
 
-/** A missing resource has a code of its own: https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling */
+/**
+ * A missing resource has its own code:
+ * https://modelcontextprotocol.io/specification/2025-11-25/server/resources#error-handling
+ */
 export function olderError(method: string, fault: Fault | JsonRpcError): JsonRpcError {
   const error = fault instanceof Error ? rpcError(fault) : fault;
   return method === "resources/read" && error.code === -32602 ? { ...error, code: -32002 } : error;
@@ -83,7 +86,10 @@ export const pageIn = ({ method, params }: Pick<Ask, "params"> & { method: strin
     ? String(params["elicitationId"])
     : undefined;
 
-/** Params of a request to the client; url mode needs an `elicitationId`. https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests */
+/**
+ * Params of a request to the client; url mode needs an `elicitationId`.
+ * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
+ */
 export function olderAsk({ method, params }: Ask, version: string): Json {
   if (method !== "elicitation/create") return params;
   const isPage = params["mode"] === "url";
@@ -92,7 +98,8 @@ export function olderAsk({ method, params }: Ask, version: string): Json {
 }
 
 /**
- * Members that a later revision added: clients that decode into closed types reject unknown ones. https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
+ * Members that a later revision added: clients that decode into closed types reject unknown ones.
+ * https://github.com/modelcontextprotocol/modelcontextprotocol/tree/main/schema
  */
 const ADDED: { version: string; members: Partial<Record<Kind, readonly string[]>> }[] = [
   {
@@ -176,7 +183,9 @@ function knownResult(result: Json, version: string): Json {
   return known;
 }
 
-/** An item with its nested parts reduced: a prompt's arguments, an embedded resource, a message's content. */
+/**
+ * An item without later members in its nested parts: a prompt's arguments, an embedded resource, a message's content.
+ */
 function inner(item: Json, version: string): Json {
   const { arguments: given, resource, content } = item;
   return {

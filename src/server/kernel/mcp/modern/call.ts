@@ -18,9 +18,9 @@ import { createTaskResult, demandTasks } from "./tasks.ts";
 export type ModernCall = Omit<CallContext, "ask">;
 
 /**
- * Answers a request for a call: with its result, or in the way in which it goes on, the first of these that takes it: as a task, by
- * a person, or with the next request of its client, which carries its state. `given` is what the request goes on from, once that is
- * read.
+ * Answers a request for a call: with its result, or by the first way of continuing that takes it: as a task, by a
+ * person, or with the client's next request, which carries the state. `given` is the state that the request continues
+ * from, once it is read.
  */
 export async function answerCall(
   request: FoundRequest,
@@ -37,14 +37,14 @@ export async function answerCall(
   const { pinned = before } = entry.ref.kind === "tool" ? entry.ref : {};
   const pins = pinned && { pinned };
   const { tool } = entry;
-  // A client does not know the headers of a tool that it calls by another.
+  // If the tool was called by an alias, the client does not know its headers.
   if (tool && params["name"] === tool.tool.name)
     checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
   const { tasks, accepts } = exchange;
   const link = linkOf(exchange.pages, tool);
   const kept = taskCallOf(entry, plain, link);
   const about = () => aboutOf(entry);
-  // A retry of a request that goes on from a state gets the same task.
+  // A retry of a request that resumes a state gets the same task.
   const known = () => resumption?.task(tasks!.newId());
   const asTask =
     tool && taskWay(tool, { tasks, kept, about, known, runInput, notify: plain.notify });
@@ -96,7 +96,10 @@ export async function answerCall(
   );
 }
 
-/** The entry that a request names, in the build and with the pinned arguments that its call began with. Throws the fault of looking it up. */
+/**
+ * The entry that a request names, in the build and with the pinned arguments of the call's beginning. Throws the fault
+ * of the look-up.
+ */
 async function entryFor(
   { entry, row, params }: FoundRequest,
   { registry }: Exchange,
@@ -105,7 +108,7 @@ async function entryFor(
   let all = registry;
   if (recorded !== undefined)
     all = await registry.at(recorded).catch(async (error: unknown) => {
-      // An earlier request with this state has perhaps sent more, and the advice depends on that.
+      // An earlier request with this state may have sent more, and the advice depends on that.
       const earlier = await resumption?.earlier();
       if (earlier?.kind === "earlier") await registry.at(earlier.recorded);
       throw error;
@@ -126,7 +129,7 @@ function servletFault(error: unknown): Fault {
   return fault;
 }
 
-/** The call as a task stores it, without its description for lists: most calls become no task. */
+/** The call as a task stores it, without its description for lists: most calls never become a task. */
 function taskCallOf(
   { ref }: Entry,
   { id, meta, principal, client, trace }: ModernCall,

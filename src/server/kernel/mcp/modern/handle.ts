@@ -100,7 +100,7 @@ const replyTo =
       );
       return { status: 200, body: encodedResultMessage(id, encoded) };
     } catch (error) {
-      // A request that resumes a state can be repeated: its side effects are not.
+      // A request that resumes a state can be repeated without repeating its side effects.
       const goesOn = params["requestState"] !== undefined;
       const fault = report(goesOn ? error : afterSending(sender, error));
       recordFault(span, fault);
@@ -140,8 +140,8 @@ function callOf(
 const encoder = new TextEncoder();
 
 /**
- * Results of lists as JSON in UTF-8, by list. A list is the same for all callers, so it is serialized and encoded once: to
- * encode a list with characters beyond Latin-1 takes as long as the rest of the request.
+ * List results as JSON in UTF-8, by list. A list is the same for all callers, so it is serialized and encoded once:
+ * encoding a list with characters beyond Latin-1 takes as long as the rest of the request.
  */
 const encodedLists = new WeakMap<unknown[], Uint8Array>();
 

@@ -1,4 +1,4 @@
-/** Requests that answer what a call has asked their client. https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr */
+/** Requests that answer a call's asks. https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr */
 import { demandCapabilities, responsesIn } from "../../asks/answers.ts";
 import type { Waiting } from "../../calls/engine.ts";
 import { Fault } from "../../core/errors.ts";
@@ -52,9 +52,9 @@ export async function askClient(
   );
 }
 
-/** The advice where the call may have gone on with an earlier answer. */
+/** The advice if the call may have continued with an earlier answer. */
 export const CHECK = "Check what the call has done before you call again without it.";
 
-/** The fault of a `requestState` that is refused, with what to do instead. */
+/** The fault of a rejected `requestState`, with what to do instead. */
 export const stateRefused = (why: string, advice = "Call again without it.") =>
   new Fault("invalid_params", `params.requestState ${why}. ${advice}`);

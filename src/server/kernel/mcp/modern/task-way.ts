@@ -9,7 +9,7 @@ import type { Recorded } from "../../core/record.ts";
 import type { ToolEntry } from "../../servlets/catalog.ts";
 import { createTaskResult, demandTasks, takesTasks } from "./tasks.ts";
 
-/** A call goes on as a task where it would wait for long, or has no room to wait. */
+/** Continues a call as a task if it would wait for long, or has no room to wait. */
 interface TaskWay extends Way {
   context: Pick<CallContext, "gate" | "notify">;
   /** Makes a finished task of a finished call. Absent if finished calls are answered with their result. */
@@ -18,16 +18,19 @@ interface TaskWay extends Way {
 
 interface TaskWayOptions extends Pick<CallContext, "notify"> {
   tasks: TaskCreator | undefined;
-  /** The call as a task stores it, and as lists show it. */
+  /** The call as a task stores it, with its description for lists. */
   kept: TaskCall;
   about(): TaskCall["about"];
-  /** The task that an earlier request has made of the call, or makes under this id. */
+  /** The task that an earlier request has made of the call, or is making under this id. */
   known(): Promise<{ id: string; recorded?: Recorded }> | undefined;
-  /** What the call has begun with. */
+  /** The call's initial input. */
   runInput: Partial<TaskCall>;
 }
 
-/** Undefined if the tool's calls never become tasks or its client supports none. Throws `missing_capability`. */
+/**
+ * The way to continue as a task; undefined if the tool's calls never become tasks or its client does not support them.
+ * Throws `missing_capability`.
+ */
 export function taskWay(
   tool: ToolEntry,
   { tasks, kept, about, known, runInput, notify }: TaskWayOptions,

@@ -8,7 +8,7 @@ import { TASKS_EXTENSION } from "../wire/tasks.ts";
 export const takesTasks = ({ capabilities: { extensions } }: ClientDescription): boolean =>
   isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 
-/** Throws `missing_capability` where the client did not declare the extension. */
+/** Throws `missing_capability` if the client did not declare the extension. */
 export function demandTasks(client: ClientDescription): void {
   if (takesTasks(client)) return;
   const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } };
@@ -16,7 +16,7 @@ export function demandTasks(client: ClientDescription): void {
   throw new Fault("missing_capability", message, { data });
 }
 
-/** The result with a task instead of the call's own result: without the members that only `tasks/get` returns. */
+/** The result with a task in place of the call's own result: without the members that only `tasks/get` returns. */
 export function createTaskResult(task: DetailedTask): Json {
   const { result: _result, error: _error, inputRequests: _requests, ...plain } = task;
   return { ...plain, resultType: "task" };

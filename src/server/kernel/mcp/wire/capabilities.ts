@@ -10,8 +10,8 @@ interface Offered {
 }
 
 /**
- * The server's capabilities for a client with these. `listens`: clients can subscribe to changes; `tasks`: calls can become
- * tasks. Older revisions have no extensions but for clients that name them.
+ * The server's capabilities for a client with these capabilities. `listens`: clients can subscribe to changes; `tasks`:
+ * calls can become tasks. Older revisions list extensions only for clients that name them.
  */
 export async function capabilities(
   registry: Registry,
@@ -39,7 +39,7 @@ export async function capabilities(
   };
 }
 
-/** The server's instructions for a client with these capabilities, with what contributors add to them. */
+/** The server's instructions for a client with these capabilities, including contributors' additions. */
 export async function instructionsFor(
   { instructions }: Introduction,
   registry: Registry,

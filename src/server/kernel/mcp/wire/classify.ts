@@ -21,14 +21,14 @@ type Era = { era: "modern"; version: string } | { era: "legacy"; version: string
  * Tells the eras apart, by the body first. `version` is the `MCP-Protocol-Version` header.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#backward-compatibility-with-initialization-based-versions
  *
- * Throws `invalid_meta` for a modern header without a version in the body, `invalid_request` for an unknown version
- * in the header.
+ * Throws `invalid_meta` for a modern header without a version in the body, `invalid_request` for an unknown version in
+ * the header.
  */
 export function classify(body: unknown, version: string | undefined): Era {
   const claim = claimedVersion(body);
   if (claim !== undefined && !LEGACY_VERSIONS.includes(claim))
     return { era: "modern", version: claim };
-  // Its body names the version. A client that begins again may still send the headers of its last session.
+  // Its body names the version. A client that initializes again may still send the headers of its last session.
   if (isInitialize(body)) return { era: "legacy", version: DEFAULT_LEGACY_VERSION };
   if (version === undefined) return { era: "legacy", version: claim ?? DEFAULT_LEGACY_VERSION };
   if (LEGACY_VERSIONS.includes(version)) return { era: "legacy", version };

@@ -65,7 +65,7 @@ function responseOf(body: Json): ClientResponse {
   return { ...response, error: message || "The client sent no error message." };
 }
 
-/** Not a valid JSON-RPC message. */
+/** A message that is not valid JSON-RPC. */
 export interface UnreadableMessage {
   kind: "unreadable";
   id: RequestId | null;
@@ -74,7 +74,9 @@ export interface UnreadableMessage {
   isNotification: boolean;
 }
 
-/** Reads one message; an invalid one becomes an `UnreadableMessage`, so that the others of a batch are still answered. */
+/**
+ * Reads one message; an invalid one becomes an `UnreadableMessage`, so that the others of a batch are still answered.
+ */
 export function readable(body: unknown): Message | UnreadableMessage {
   try {
     return decode(body);
@@ -91,7 +93,7 @@ export function idOf(body: unknown): RequestId | null {
   return isId(id) ? id : null;
 }
 
-/** Ids are stored with calls and streams and repeated in their messages, so their length is limited. */
+/** Ids are stored with calls and streams, and repeated in messages, so their length is limited. */
 /** True for the id of a request. */
 export const isId = (id: unknown): id is RequestId =>
   typeof id === "string" ? id.length <= limits.idCharacters : Number.isSafeInteger(id);
@@ -114,7 +116,7 @@ export function encodedResultMessage(id: RequestId, result: Uint8Array): Uint8Ar
   return message.subarray(0, length + 1);
 }
 
-/** An error response as JSON text; its id is null where the request's could not be read. */
+/** An error response as JSON text; its id is null if the request's id could not be read. */
 export function errorMessage(id: RequestId | null, error: Fault | JsonRpcError): string {
   const body = error instanceof Fault ? rpcError(error) : error;
   return JSON.stringify({ jsonrpc: "2.0", id, error: body });

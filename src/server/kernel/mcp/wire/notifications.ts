@@ -36,7 +36,7 @@ interface Wanted {
   logLevel: LoggingLevel | undefined;
   /** The last progress value that was sent to the client. */
   progress?: number | undefined;
-  /** True, once, for a page that the client was asked to open; absent for a client that hears nothing of pages. */
+  /** True, once, for a page that the client was asked to open; absent for a client that is not notified about pages. */
   takePage?(elicitationId: string): boolean;
 }
 
@@ -54,7 +54,7 @@ export function notices(
       case "notifications/progress": {
         const { progressToken, progress: value, total, message } = params;
         if (wanted.progressToken === undefined) return;
-        // Guests are given the token as a string.
+        // Guests get the token as a string.
         if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
         if (String(progressToken) !== String(wanted.progressToken)) return;
         if (typeof value !== "number" || !(value > progress)) return;
@@ -88,7 +88,7 @@ export function notices(
   };
 }
 
-/** A request's progress token, if it is one of at most `limits.idCharacters`. */
+/** A request's progress token, if it has a valid one of at most `limits.idCharacters`. */
 export function progressTokenOf({ progressToken }: Json): ProgressToken | undefined {
   if (typeof progressToken === "string") {
     // It is stored with the call, and repeated in each notification.

@@ -41,7 +41,7 @@ function stringMapParam(params: Json, key: string): Record<string, string> {
   return found;
 }
 
-/** The text in a cursor of this server, which is base64; empty if it is not one. */
+/** The text in this server's base64 cursor; empty if the cursor is invalid. */
 export function cursorText(cursor: unknown): string {
   try {
     return atob(String(cursor));
@@ -81,12 +81,12 @@ export function completionIn(params: Json): CallRef {
   return { kind: "completion", name: ref.type === "ref/prompt" ? ref.name : ref.uri, input };
 }
 
-/** What a list depends on besides the caller. */
+/** Properties of the client that lists depend on. */
 export interface ListReader extends Pick<ClientDescription, "capabilities"> {
   takesStream: boolean;
 }
 
-/** One page of a list, as it is for this client. Throws `invalid_params` for a cursor that is not known. */
+/** One page of a list for this client. Throws `invalid_params` for an unknown cursor. */
 export async function listPage(
   kind: keyof Lists,
   { cursor }: Json,
@@ -99,7 +99,7 @@ export async function listPage(
 }
 
 /**
- * One page of a list, which is the member `kind` of the result. A cursor holds the start of its page and the length of the
+ * One page of a list, as the member `kind` of the result. A cursor holds the start of its page and the length of the
  * list, so that a stale one is detected: it throws `invalid_params`.
  */
 export function pageOf(kind: string, whole: readonly unknown[], cursor: unknown): Json {

@@ -47,7 +47,7 @@ export function acceptsIn(header: string | undefined): Accepts {
   };
 }
 
-/** Throws `not_acceptable` where the client takes no stream. */
+/** Throws `not_acceptable` if the client accepts no stream. */
 export function demandStream({ sse }: Accepts): void {
   if (sse) return;
   throw new Fault(
@@ -57,9 +57,9 @@ export function demandStream({ sse }: Accepts): void {
 }
 
 /**
- * Answers one POST: with JSON where the reply comes before any other message, and with an event stream from
- * the first message on where it does not. A call that waits for long opens the stream too: proxies expect signs
- * of life, and only a write detects that the client has left. Where the client takes no stream, the call is stopped.
+ * Answers one POST: with JSON if the reply is the first message, else with an event stream from the first message on. A
+ * call that waits for long also opens the stream: proxies expect activity, and only a write detects that the client has
+ * left. If the client accepts no stream, the call is stopped.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#receiving-messages
  */
 export class Answering {
@@ -80,17 +80,20 @@ export class Answering {
     this.#principal = principal;
   }
 
-  // Both are passed on by themselves, so they are bound.
-  /** Sends a notification before the reply; it is dropped where the client takes no event stream, or leaves no room for it. */
+  // Bound, because both are passed on as functions.
+  /**
+   * Sends a notification before the reply; it is dropped if the client accepts no event stream, or leaves no room for
+   * it.
+   */
   readonly send = (message: Json): void => {
     if (!this.#accepts.sse) return;
     const stream = this.#open();
     const text = eventText(JSON.stringify(message));
-    // A servlet that computes sends more than its client can read meanwhile.
+    // A servlet may send faster than its client reads.
     if (!stream.isFullFor(text)) stream.writeAny(text);
   };
 
-  /** Aborts when the client has left, or has heard nothing for too long. Called by calls that begin to wait. */
+  /** Aborts when the client has left, or has received nothing for too long. Called by calls that begin to wait. */
   readonly signal = (): AbortSignal => {
     const left = (this.#left ??= new AbortController());
     if (!left.signal.aborted)
@@ -142,7 +145,7 @@ export class Answering {
     stream.close();
   }
 
-  /** The error in place of a reply for which there is no room. */
+  /** The error in place of a reply that has no room. */
   #dropped(message: string): string {
     const { id = null } = JSON.parse(message) as { id?: RequestId };
     return errorMessage(id, dropped(countedUnder(callerKey(this.#principal))));
@@ -169,7 +172,7 @@ export class Answering {
 export const eventText = (message: string, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${message}\n\n`;
 
-/** A reply as a response of JSON. */
+/** A reply as a JSON response. */
 export function replyResponse(reply: Reply): Response {
   const response = jsonReply(reply);
   if (reply.retryAfter !== undefined) response.headers.set("retry-after", reply.retryAfter);
@@ -187,7 +190,7 @@ function jsonReply({ status, body, isBatch = false }: Reply): Response {
 const textsOf = (body: Reply["body"]): string[] =>
   [body instanceof Uint8Array ? new TextDecoder().decode(body) : body].flat();
 
-/** The refusal of a whole request; headers say when or how to retry. */
+/** The rejection of a whole request; headers say when or how to retry. */
 export function refusalResponse(
   fault: Fault,
   { id = null, challenge }: { id?: RequestId | null; challenge?: string | undefined },

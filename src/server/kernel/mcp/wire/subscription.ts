@@ -19,14 +19,14 @@ export interface Filter {
 export interface Subscription {
   /** The id of the request that opened it. */
   id: RequestId;
-  /** The caller key, by which streams are counted. */
+  /** The caller key under which the stream is counted. */
   caller?: string | undefined;
   filter: Filter;
   /** The patterns that its caller's scopes grant; absent if they grant everything. */
   patterns?: readonly string[] | undefined;
-  /** The profile at whose endpoint it is; absent at `/mcp`. */
+  /** The profile of its endpoint; absent at `/mcp`. */
   profile?: string | undefined;
-  /** The first message on the stream, and the last where the server ends it, as JSON text. */
+  /** The first message on the stream, and the last if the server ends it, as JSON text. */
   opening: string;
   ending: string;
   /** How long the stream may be open, in milliseconds. */
@@ -64,8 +64,8 @@ export function tagged({ method, params = {} }: Notification, id: RequestId): st
 }
 
 /**
- * A stream that ends when its caller's credentials expire, are revoked or grant something else than at its beginning. They are
- * looked at before each chunk, keep-alive comments included.
+ * A stream that ends when its caller's credentials expire, are revoked, or grant something else than at its beginning.
+ * They are checked before each chunk, keep-alive comments included.
  */
 export function whileGranted(
   stream: ReadableStream<Uint8Array>,
@@ -91,6 +91,6 @@ export function whileGranted(
     },
     cancel: (reason) => reader.cancel(reason),
   };
-  // No read-ahead: each chunk is passed on by the grants of that moment.
+  // No read-ahead: each chunk is sent under the grants of that moment.
   return new ReadableStream(source, { highWaterMark: 0 });
 }
