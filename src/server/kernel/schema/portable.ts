@@ -335,6 +335,6 @@ const DEFINITIONS = "#/$defs/";
 
 const isPointer = (part: unknown): part is Json =>
   isObject(part) && "$ref" in part && Object.keys(part).length === 1;
-/** True for keywords at the root that clients reject anyway. */
+/** True for a schema with keywords that clients reject at the root anyway. */
 const isChoice = (part: unknown): boolean =>
   isObject(part) && ["allOf", "anyOf", "oneOf", "not"].some((key) => key in part);

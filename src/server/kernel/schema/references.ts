@@ -28,7 +28,7 @@ export const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   "properties",
 ]);
 
-/** A schema that has a URI of its own: https://json-schema.org/draft/2020-12/json-schema-core#name-schema-resources */
+/** A schema with its own URI: https://json-schema.org/draft/2020-12/json-schema-core#name-schema-resources */
 export interface SchemaResource {
   uri: string;
   root: unknown;
@@ -40,7 +40,7 @@ export interface SchemaResource {
 export interface ReferenceTarget {
   schema: unknown;
   resource: SchemaResource;
-  /** The anchor's name, where the reference is one. */
+  /** The anchor's name, if the reference is an anchor. */
   anchor?: string;
 }
 
@@ -77,7 +77,7 @@ export class References {
     return resource;
   }
 
-  /** Records the ids and anchors of a schema and of those within it. Not recursive, because schemas may be deep. */
+  /** Records the ids and anchors of a schema and its subschemas. Not recursive, because schemas may be deep. */
   #index(schema: unknown, home: SchemaResource): void {
     const rest: [schema: unknown, home: SchemaResource][] = [[schema, home]];
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
@@ -124,7 +124,7 @@ export class References {
       schema = (schema as Json)[key];
       if (isObject(schema)) home = this.#homes.get(schema) ?? home;
     }
-    // It may be in a place that is not indexed, such as an unknown keyword.
+    // It may be in an unindexed place, such as an unknown keyword.
     this.#index(schema, home);
     return { schema, resource: home };
   }
@@ -133,7 +133,7 @@ export class References {
 const isNamed = (key: string): boolean =>
   NAMED_SCHEMA_KEYWORDS.has(key) || key === "$defs" || key === "definitions";
 
-/** The absolute URI of a reference and its fragment; undefined where it is not a URI. */
+/** The absolute URI of a reference and its fragment; undefined if it is not a URI. */
 function parts(reference: string, base: string): { place: string; fragment: string } | undefined {
   try {
     const url = new URL(reference, base);

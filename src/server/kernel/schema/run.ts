@@ -3,14 +3,14 @@ import type { SchemaResource } from "./references.ts";
 import { StepsExceeded, type Steps } from "./steps.ts";
 import { shortened } from "../core/text.ts";
 
-/** Nesting of schemas while one value is checked, references included: each level takes stack. */
+/** Nesting depth of schemas during one check, references included: each level takes stack. */
 const CHECK_DEPTH = 1500;
 /** Characters of a quoted text in an issue. */
 const ISSUE_CHARACTERS = 200;
 
 /** One thing that is wrong with a value. */
 export interface Issue {
-  /** Names and indices from the root; also for a missing member. */
+  /** Names and indices from the root, including the name of a missing member. */
   path: readonly string[];
   /** Message for the sender, to follow the path. Quotes names and the schema, never the value. */
   message: string;
@@ -29,7 +29,7 @@ export class Run {
   marks: Key[] = [];
   /** The schema resources that the check has gone through, for `$dynamicRef`. */
   readonly scope: SchemaResource[] = [];
-  /** True if some keyword depends on what others have evaluated. */
+  /** True if a keyword depends on what other keywords have evaluated. */
   readonly isMarking: boolean;
   readonly #path: Key[] = [];
   #quiet = 0;
@@ -56,7 +56,7 @@ export class Run {
     return false;
   }
 
-  /** Checks a member or an item of this value, which counts as evaluated then. */
+  /** Checks a member or an item of this value, and marks it as evaluated. */
   evaluate(key: Key, evaluate: Evaluate, value: unknown): boolean {
     if (this.isMarking) this.marks.push(key);
     return this.at(key, evaluate, value);

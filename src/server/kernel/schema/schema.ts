@@ -22,7 +22,7 @@ interface Ready {
   isLate: boolean;
 }
 
-/** A schema is not valid, or cannot be checked in linear time. The message names the keyword. */
+/** Thrown if a schema is invalid, or cannot be checked in linear time. The message names the keyword. */
 export class SchemaError extends Error {
   /** True if the schema is valid, but not supported here. */
   readonly isUnsupported: boolean;
@@ -35,8 +35,7 @@ export class SchemaError extends Error {
 
 /**
  * A compiled JSON Schema. A check takes time linear in the value, and at most `limits.checkSteps` steps. Accepts
- * 2020-12 and draft 7; keywords of one of them work in both. References stay within the schema; nothing is
- * fetched.
+ * 2020-12 and draft 7, and mixtures of their keywords. References are resolved within the schema; nothing is fetched.
  * https://json-schema.org/draft/2020-12/json-schema-validation
  *
  * Written by hand although Ajv and others exist: none bounds its steps, and Workers have no `eval`.
@@ -47,9 +46,9 @@ export class Schema {
   readonly #options: Pick<KeywordContext, "formats" | "isInput">;
   readonly #references: References;
   readonly #evaluators = new Map<unknown, Evaluate>();
-  /** Schemas whose keywords are still to be read; not recursive, because schemas may be deep. */
+  /** Schemas whose keywords have not been read yet; not recursive, because schemas may be deep. */
   readonly #unread: (() => void)[] = [];
-  /** True if some keyword depends on what others have evaluated. */
+  /** True if a keyword depends on what other keywords have evaluated. */
   #isMarking = false;
   #patternSizes = 0;
   readonly #patterns = new Map<string, Pattern>();
@@ -68,7 +67,7 @@ export class Schema {
     for (let read = this.#unread.pop(); read !== undefined; read = this.#unread.pop()) read();
   }
 
-  /** States of all its patterns. */
+  /** States of all patterns in the schema. */
   get patternStates(): number {
     return this.#patternSizes;
   }

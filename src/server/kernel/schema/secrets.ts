@@ -1,26 +1,26 @@
-/** Which values does a schema declare as secrets, by `format: password` or `writeOnly`? */
+/** Finds the values that a schema declares as secrets, by `format: password` or `writeOnly`. */
 import { isObject } from "../core/model.ts";
 import { oncePer } from "../core/once-per.ts";
 import { percentDecoded } from "../core/text.ts";
 import { NAMED_SCHEMA_KEYWORDS, SCHEMA_KEYWORDS } from "./references.ts";
 
-/** How many parts of a schema are looked at, each once for a name. In a larger schema, everything may be secret. */
+/** Parts of a schema that are searched, each once for a name. In a larger schema, everything may be secret. */
 const PARTS = 20_000;
 
-/** Tells by its name whether a property is a secret, or holds one that no other property names: an item, or one of a choice. */
+/** Tells by name whether a property is a secret, or contains an unnamed one: an item, or an option of a choice. */
 export const secretsIn = oncePer((schema: object): ((name: string) => boolean) => {
   const names = namesIn(schema, schema);
   return names === undefined || names.has(ROOT) ? () => true : (name) => names.has(name);
 });
 
-/** True if a value of this schema may hold a secret, however deep. `root` is the document that references are of. */
+/** True if a value of this schema may contain a secret, at any depth. References are relative to `root`. */
 export const holdsSecret = (schema: object, root: object): boolean =>
   namesIn(schema, root)?.size !== 0;
 
-/** Stands for the value itself, which no property names. */
+/** Stands for the value itself, which has no property name. */
 const ROOT = "";
 
-/** The names of the properties that are secrets; undefined if there is too much to look at, or a reference is no pointer. */
+/** The names of the secret properties; undefined if the schema is too large, or a reference is not a pointer. */
 function namesIn(schema: object, root: object): ReadonlySet<string> | undefined {
   const found = new Set<string>();
   const seen = new Map<unknown, Set<string>>();

@@ -8,12 +8,12 @@ export class Steps {
     this.#left = limit;
   }
 
-  /** Throws `StepsExceeded` where fewer than `count` are left. */
+  /** Throws `StepsExceeded` if fewer than `count` are left. */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0) throw new StepsExceeded(`takes more than ${this.#limit} steps to check`);
   }
 }
 
-/** Ends a computation that takes too many steps. Its message follows the name of the checked value. */
+/** Thrown when a computation takes too many steps. The message follows the name of the checked value. */
 export class StepsExceeded extends Error {}

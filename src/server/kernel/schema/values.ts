@@ -8,7 +8,7 @@ export function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** How many characters a text has: surrogate pairs count as one. */
+/** The number of characters in a text; a surrogate pair counts as one. */
 export function characterCount(text: string, steps: Steps): number {
   steps.take(text.length >> 3);
   let length = text.length;
@@ -63,7 +63,7 @@ export function equalItems(
   return undefined;
 }
 
-/** A text that all equal values share, and no others. */
+/** A text that is equal for equal values, and only for them. */
 function canonical(value: unknown, steps: Steps): string {
   steps.take(2);
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;

@@ -1,4 +1,4 @@
-/** The part of what is served that one caller may use: what its profile has and its scopes grant. */
+/** The part of the server that one caller may use: what its profile contains and its scopes grant. */
 import { Fault } from "../core/errors.ts";
 import type { Json, Tool } from "../core/model.ts";
 import { mayIn, pinsFor, profileOf, servedIn, type Profile, type Profiles } from "./profiles.ts";
@@ -7,20 +7,20 @@ import { mayBy, mayUnscoped, patternsBy, scopeFor, type May, type Scopes } from 
 /** The members of a principal that decide what it may use. */
 export interface AccessKey {
   profile?: string | undefined;
-  /** Absent if they grant everything that the profile has. */
+  /** Absent if all of the profile is granted. */
   scopes?: readonly string[] | undefined;
 }
 
-/** What callers with one profile and one set of scopes may use. */
+/** The access of callers with the same profile and scopes. */
 export class Access {
   readonly key: AccessKey;
-  /** The profile; for the whole server the one of the empty name. Undefined if there is none. */
+  /** The profile; the whole server has the profile with the empty name. Undefined if unknown. */
   readonly profile: Profile | undefined;
-  /** The patterns that the scopes grant; undefined if there are no scopes that narrow. */
+  /** The patterns that the scopes grant; undefined if no scopes restrict the access. */
   readonly patterns: readonly string[] | undefined;
-  /** True for an entry that profile and scopes have. */
+  /** True for an entry that is in the profile and granted by the scopes. */
   readonly may: May;
-  /** True for an entry that the scopes grant, whatever the profile has. */
+  /** True for an entry that the scopes grant, regardless of the profile. */
   readonly #isGranted: May;
   readonly #configured: Scopes;
 
@@ -39,7 +39,7 @@ export class Access {
     this.#isGranted = scopes ? mayBy(scopes, configured) : () => true;
     const isInProfile = name === undefined ? mayUnscoped : mayIn(this.profile);
     const both: May = (...entry) => this.#isGranted(...entry) && isInProfile(...entry);
-    // Scopes alone may grant the tools of operators.
+    // Without scopes the tools of operators are not granted.
     this.may = scopes === undefined ? isInProfile : name === undefined ? this.#isGranted : both;
   }
 
@@ -48,27 +48,27 @@ export class Access {
     return this.key.profile !== undefined;
   }
 
-  /** True if scopes narrow it. */
+  /** True if scopes restrict it. */
   get isNarrow(): boolean {
     return this.key.scopes !== undefined;
   }
 
-  /** True if nothing narrows it. */
+  /** True if nothing restricts it. */
   get isWhole(): boolean {
     return !this.isNarrow && !this.isAtProfile;
   }
 
-  /** The servlets of which it may have entries. */
+  /** The servlets that may have accessible entries. */
   servletsOf<T extends { name: string }>(servlets: readonly T[]): readonly T[] {
     return this.isAtProfile ? servedIn(servlets, this.profile) : servlets;
   }
 
-  /** The arguments that the profile pins of this tool. */
+  /** The arguments that the profile pins for this tool. */
   pinsFor(servlet: string, tool: Tool): Json {
     return this.isAtProfile ? pinsFor(this.profile, servlet, tool) : {};
   }
 
-  /** Throws `insufficient_scope`, which names a sufficient scope, for an entry that the scopes do not grant. */
+  /** Throws `insufficient_scope`, naming a sufficient scope, for an entry that the scopes do not grant. */
   demand({ servlet, own }: { servlet?: { name: string } | undefined; own?: string } = {}): void {
     if (servlet === undefined || own === undefined) return;
     if (this.#isGranted(servlet.name, own)) return;

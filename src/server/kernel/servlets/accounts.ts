@@ -10,7 +10,7 @@ import type { AccountGrant, Deployment } from "./deployment.ts";
 import { formsOf, SHORTEST_PART } from "./redaction.ts";
 
 /**
- * A world whose requests carry the caller's access token where the guest has written `Authorization: account NAME`. The
+ * A world whose requests carry the caller's access token in place of the guest's `Authorization: account NAME`. The
  * token goes only to the hosts that the manifest names for it, by https, and never back to the guest.
  *
  * Its `fetch` throws a `GuestError` that says what is not allowed.
@@ -47,7 +47,7 @@ export function withAccounts(
   return { ...world, fetch: send };
 }
 
-/** The scopes and hosts that the manifest grants the servlet of this account; undefined if it does not name it. */
+/** The scopes and hosts that the manifest grants for this account; undefined if it does not name the account. */
 export function grantOf(
   { name, manifest }: PreparedServlet,
   account: string,
@@ -70,12 +70,12 @@ function demandHost(url: URL, { account, hosts }: AccountGrant): void {
 }
 
 /**
- * Headers that ask for a part of the response, for changes of it, or for one in which proxies answer. A host that answers with
- * what it was sent would give the token in pieces, which no search finds. `Content-Range` is of what is sent.
+ * Headers that request a part of the response, a difference, or a response by a proxy. A host that echoes requests
+ * would return the token in pieces, which no search finds. `Content-Range` describes what is sent.
  */
 const PARTIAL = /^((?!content-)([\w.-]+-)?range|a-im|te|trailer|max-forwards)$/i;
 
-/** Headers by which some frameworks take another method: `TRACE` answers with the request. */
+/** Headers by which some frameworks override the method: `TRACE` echoes the request. */
 const OVERRIDE = /^(x-)?http-method(-override)?$|^x-method-override$/i;
 
 function demandWhole(headers: Headers, account: string): void {
@@ -91,7 +91,7 @@ function unreachable(error: unknown): never {
   throw new GuestError(Fault.from(error).message, { cause: error });
 }
 
-/** The request, of which the original can be sent again. */
+/** The request with the token; the original can be sent again. */
 function authorized(request: Request, token: string): Request {
   const sent = new Request(request.clone());
   sent.headers.set("authorization", `Bearer ${token}`);
@@ -100,12 +100,10 @@ function authorized(request: Request, token: string): Request {
   return sent;
 }
 
-/** Codings that the platform decodes. A token in any other would not be found. */
+/** Content codings that the platform decodes. In any other, a token would not be found. */
 const DECODED = /^(gzip|br|identity|)$/;
 
-/**
- * The response, whose body fails where it has the token, in any form: some hosts answer with what they were sent.
- */
+/** The response, whose body fails if it contains the token in any form: some hosts echo requests. */
 function guarded(response: Response, account: string, token: string): Response {
   const all = formsOf(token).filter(({ length }) => length >= SHORTEST_PART);
   const forms = [...new Set(all.map((form) => form.toLowerCase()))];

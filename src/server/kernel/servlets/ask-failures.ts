@@ -1,4 +1,4 @@
-/** The failures of requests to clients, in words for servlets and their callers. */
+/** Failures of requests to clients, in words for servlets and their callers. */
 import type { Ask, AskFailure } from "../core/asks.ts";
 import type { Json } from "../core/model.ts";
 import { beginningOf } from "../core/text.ts";
@@ -31,7 +31,7 @@ export const lacksSecret = (ask: Ask, variable: string, why: string): AskFailure
   message: `This call needs the secret ${variable}, which is not set on this server. Its owner sets it: in .dev.vars or the secrets file, or with npx wrangler secret put ${variable}. Its caller cannot be asked for a secret of their own: ${why}`,
 });
 
-/** `message` is that of the error with which the client answered. */
+/** `message` is the client's error message. */
 export const clientError = (ask: Ask, message: string): AskFailure =>
   failure(
     "client-error",

@@ -3,13 +3,13 @@ import type { DialectName } from "./dialects.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Profiles } from "./profiles.ts";
 
-/** A servlet as the bundle step has prepared it: one of the bundle, or one that is kept as a build. */
+/** A servlet as the bundle step prepared it, from the bundle or a stored build. */
 export interface PreparedServlet {
   name: string;
   dialect: DialectName;
   /**
-   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an interpreter and its
-   * base, and each has a patch of its own.
+   * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an interpreter and
+   * its base, and each has its own patch.
    */
   module?: WebAssembly.Module;
   base?: ArrayBuffer;
@@ -20,20 +20,20 @@ export interface PreparedServlet {
   startsOnce?: boolean;
   /** True if a used instance can be restored to its pristine state. */
   restorable?: boolean;
-  /** True if no call of it waits for a person, or for long; absent where that is not known. */
+  /** True if none of its calls waits for a person, or for long; absent if unknown. */
   neverWaits?: boolean;
-  /** True if its code can ask the user; absent where that is not known. */
+  /** True if its code can ask the user; absent if unknown. */
   mayAsk?: boolean;
   /** SHA-256 of the digests of the module and its patches, in hex. */
   hash: string;
   exports: readonly string[];
-  /** The files that its folders begin with, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */
+  /** The initial files of its folders, by the host of `allowed_paths`: an archive, and its SHA-256 in hex. */
   files?: Readonly<Record<string, { archive: ArrayBuffer; digest: string }>>;
-  /** The documents of its views, by their names; absent if they are in the bucket of builds. */
+  /** The documents of its views, by name; absent if they are in the bucket of builds. */
   views?: Readonly<Record<string, ArrayBuffer>>;
   skills?: ServedSkills;
   manifest: Manifest;
-  /** Its lists, by its own names; absent if they are dynamic. */
+  /** Its lists, under its own names; absent if they are dynamic. */
   lists?: Lists;
   /** Definitions for Open Tool Calling by the tools' own names; absent if `lists` is. */
   definitions?: Readonly<Record<string, ToolDefinition>>;
@@ -50,13 +50,13 @@ export interface SkillFile {
   size: number;
 }
 
-/** A skill; its path is that of its folder. `frontmatter` is that of its SKILL.md, as it is written. */
+/** A skill; its path is that of its folder. `frontmatter` is copied from its SKILL.md. */
 export interface Skill {
   path: string;
   frontmatter: { name: string; description: string; [key: string]: unknown };
 }
 
-/** The skills of a servlet, and their files in the order in which their archive has them, one after the other. */
+/** The skills of a servlet, and their files in the order of their concatenation in the archive. */
 export interface Skills {
   skills: readonly Skill[];
   files: readonly SkillFile[];
@@ -68,19 +68,19 @@ export interface ServedSkills extends Skills {
   archive?: ArrayBuffer;
 }
 
-/** The digests of what a program consists of, in hex: see `Program`; and of the archives of its folders, by host. */
+/** The digests of a program's parts, in hex (see `Program`), and of its folders' archives, by host. */
 export interface PartDigests {
   module: string;
   base?: string | undefined;
   patch?: string | undefined;
   files?: Readonly<Record<string, string>> | undefined;
-  /** Of the documents of its views, by their names. */
+  /** Digests of its views' documents, by name. */
   views?: Readonly<Record<string, string>> | undefined;
-  /** Of the archive of its skills. */
+  /** Digest of the archive of its skills. */
   skills?: string | undefined;
 }
 
-/** Reads the object with this digest in the bucket of builds, or a range of its bytes. */
+/** Reads the object with this digest from the bucket of builds, or a range of its bytes. */
 export type StoredPart = (
   digest: string,
   range?: { offset: number; length: number },
@@ -92,13 +92,13 @@ export type StoredServlet = Omit<
   "module" | "base" | "patch" | "files" | "views" | "skills" | "lists" | "definitions"
 >;
 
-/** A servlet by its name; with its build, if its code is in the bucket of builds. */
+/** A servlet by name; with its build, if its code is in the bucket of builds. */
 export interface ServletRef {
   name: string;
   build?: StoredServlet;
 }
 
-/** A servlet that keeps state, or has kept some before it was uninstalled or changed; also one that keeps none. */
+/** A servlet that keeps state, or did so before it was uninstalled or changed; or any other servlet. */
 export interface StateOwner extends ServletRef {
   state: Manifest["state"];
 }
@@ -113,14 +113,14 @@ export interface Served {
   servlets: readonly PreparedServlet[];
 }
 
-/** All servlets, as the bundle step has prepared them, and what they are served with. */
+/** All prepared servlets, and the configuration that they are served with. */
 export interface BundledServlets extends Served {
   servlets: readonly (PreparedServlet & { module: WebAssembly.Module })[];
-  /** Those of the project, which no servlet has. */
+  /** Skills of the project itself. */
   skills?: ServedSkills;
   profiles?: Profiles;
-  /** That of the project, as its package.json has it. */
+  /** The project's version, from its package.json. */
   version?: string;
-  /** The scripts that run a servlet in an isolate of its own (see `src/tools/bundle/runner-scripts.ts`). */
+  /** The scripts that run a servlet in its own isolate (see `src/tools/bundle/runner-scripts.ts`). */
   runner?: { script: string; stateScript: string; compatibilityDate: string };
 }

@@ -31,14 +31,14 @@ export interface EntrySource {
 
 export interface ToolEntry extends EntrySource {
   tool: Tool;
-  /** The check of its arguments, and of its `structuredContent` where it has an `outputSchema`. */
+  /** The check of its arguments, and of its `structuredContent` if it has an `outputSchema`. */
   input: Check;
   output?: Check;
-  /** Arguments that its profile gives every call, which `tool` does not show. */
+  /** Arguments that its profile sets in every call, which `tool` does not show. */
   pinned?: Json;
-  /** How clients find it, as a sentence, if it is not listed. */
+  /** How clients find it if it is not listed, as a sentence. */
   unlisted?: string;
-  /** The tool that a call with these arguments is for: the call becomes one of that tool. */
+  /** The tool that a call with these arguments is redirected to. */
   target?(input: Json): { name: string; arguments?: Json };
 }
 
@@ -46,13 +46,13 @@ export interface PromptEntry extends EntrySource {
   prompt: Prompt;
 }
 
-/** A resource of a servlet that the server serves itself. */
+/** A servlet's resource that the server serves itself. */
 export interface OwnResource {
   kind: EntryKind;
   resource: Resource;
-  /** True if it can be read, and is not listed. */
+  /** True if it can be read, but is not listed. */
   isUnlisted?: true;
-  /** Throws `not_found` where its content is missing. */
+  /** Throws `not_found` if its content is missing. */
   read(stored: StoredPart | undefined): Promise<ReadResourceResult>;
 }
 
@@ -70,7 +70,7 @@ interface TemplateEntry {
 /** All entries of the newest version of each toolkit, under the names that clients see, in a stable order. */
 export interface Catalog {
   lists: Lists;
-  /** The tools of all versions, also those that share their name with another. */
+  /** The tools of all versions, including tools with the same name. */
   versions: readonly ToolEntry[];
   tools: ReadonlyMap<string, ToolEntry>;
   prompts: ReadonlyMap<string, PromptEntry>;
@@ -79,15 +79,15 @@ export interface Catalog {
   templates: readonly TemplateEntry[];
   /** The servlets that can be asked for resources. */
   readers: readonly PreparedServlet[];
-  /** Why lists of servlets are missing, in words that follow the servlet's name. */
+  /** Why lists of servlets are missing, as text that follows the servlet's name. */
   failures?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What an optional part of the server adds to the catalog, and changes in what clients see of it. */
+/** What a feature adds to the catalog, and changes in its view for clients. */
 export interface Contributor {
-  /** Resources of a servlet that the server serves itself, whatever the servlet lists. */
+  /** Resources of a servlet that the server serves itself, in addition to the servlet's own list. */
   resources?(servlet: PreparedServlet): readonly OwnResource[];
-  /** A tool as it is at an endpoint; undefined if the endpoint does not have it. */
+  /** A tool as an endpoint offers it; undefined if the endpoint does not have it. */
   tool?(entry: ToolEntry, at: ToolPlace): ToolEntry | undefined;
   /** The lists for a client with these capabilities. */
   listsFor?(lists: Lists, client: Json): Lists;
@@ -101,7 +101,7 @@ export interface Contributor {
 export interface ToolPlace {
   /** The profile of the endpoint. */
   profile: Profile | undefined;
-  /** True for a URI that the tool may name as its servlet's own: it is no other servlet's, and not skipped. */
+  /** True for a URI that the tool may name as its servlet's own: it belongs to no other servlet, and is not skipped. */
   mayName(uri: unknown): boolean;
 }
 
@@ -112,7 +112,9 @@ export interface Clash {
   servlets: [string, string];
 }
 
-/** Advice on how to resolve a clash of two servlets. A prefix resolves clashes of names only: it does not change URIs. */
+/**
+ * Advice on how to resolve a clash of two servlets. A prefix resolves clashes of names only: it does not change URIs.
+ */
 export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): string {
   if (kind === "tools" || kind === "prompts")
     return `give ${servlet} a "prefix" in servlet.json, or skip it there`;
@@ -121,18 +123,18 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
   return `change the ${what} in ${servlet}, or skip it by "${skip}" in servlet.json`;
 }
 
-/** The access of bundling and installing, which look at all that servlets have. */
+/** Unrestricted access for bundling and installing. */
 const EVERYTHING = { profile: undefined, may: () => true, pinsFor: () => ({}) };
 
 /** How the lists of servlets are merged. */
 interface Merging {
   access?: Pick<Access, "profile" | "may" | "pinsFor">;
   contributors?: readonly Contributor[] | undefined;
-  /** The servlets of which not only `versions` has entries; by default those with the newest versions. */
+  /** The servlets whose entries are not only in `versions`; by default those with the newest versions. */
   shown?: readonly PreparedServlet[];
 }
 
-/** Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the access refuses. */
+/** Merges the lists of servlets: renames and skips entries as manifests say, and skips those that the access denies. */
 export function merge(
   servlets: readonly { servlet: PreparedServlet; lists: Lists }[],
   onClash: (clash: Clash) => void,
@@ -181,7 +183,7 @@ export function merge(
       const pins = access.pinsFor(servlet.name, tool);
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
-      // The bundle step refuses it; lists of other servlets are not known there.
+      // The bundle step rejects it; in lists of other servlets it is not known there.
       if (typeof open === "string") continue;
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;
@@ -232,18 +234,18 @@ export function merge(
 }
 
 /**
- * True if a servlet that comes later has a name, rather than the earlier one. Of lists that are known before, two with the
- * same name are refused; a list that is asked for at run time never takes a name of those.
+ * True if a later servlet takes a name from an earlier one. Two entries of static lists with the same name are refused;
+ * a list that is read at run time never takes a name from a static list.
  */
 const isBefore = (later: PreparedServlet, earlier: PreparedServlet): boolean =>
   earlier.lists === undefined && (later.lists !== undefined || comparePlaces(later, earlier) < 0);
 
-/** The bundle comes before what is installed; in each, servlets are in the order of their names. */
+/** Bundled servlets come before installed ones; within each group they are ordered by name. */
 const comparePlaces = (one: PreparedServlet, other: PreparedServlet): number =>
   Number(one.module === undefined) - Number(other.module === undefined) ||
   (one.name < other.name ? -1 : 1);
 
-/** Both catalogs as one. Entries of the first hide those of the second. */
+/** Two catalogs merged. Entries of the first hide those of the second. */
 export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   const both = <T>(one: ReadonlyMap<string, T>, other: ReadonlyMap<string, T>) => {
     const all = new Map(one);
@@ -279,7 +281,7 @@ const listedTools = ({ tools }: Listed, takesStream: boolean): Tool[] =>
     .filter(({ unlisted }) => unlisted === undefined)
     .map(({ tool }) => tool);
 
-/** The resources that are listed. */
+/** The listed resources. */
 export const listedResources = ({ resources }: Pick<Catalog, "resources">): ResourceEntry[] =>
   [...resources.values()].filter((one) => one.isUnlisted !== true);
 
@@ -291,9 +293,9 @@ const listsOf = (all: Listed): Lists => ({
 });
 
 /**
- * Those of these tools that are listed. The server's own come last: models and people look for those of the servlets.
- * `get_result` is among them only if the client may receive the id of a call: if calls may wait for a person or, for a client
- * that does not accept streams, if calls may take long.
+ * The listed ones among these tools. The server's own come last: models and people look for those of the servlets.
+ * `get_result` is included only if the client may receive the id of a call: if calls may wait for a person or, for a
+ * client that does not accept streams, if calls may take long.
  */
 export function shownOf(tools: Iterable<ToolEntry>, takesStream = true): ToolEntry[] {
   const all = [...tools];
@@ -313,7 +315,9 @@ function mayNeedPerson(entry: ToolEntry): boolean {
   return tools?.[entry.own]?.asks ?? mayAsk !== false;
 }
 
-/** True if a tool may ask the user, according to its manifest or, without an entry there, to the code of its servlet. */
+/**
+ * True if a tool may ask the user, according to its manifest or, without an entry there, to the code of its servlet.
+ */
 export const asksUser = ({ servlet, own }: ToolEntry): boolean =>
   servlet.manifest.tools?.[own]?.asks ?? servlet.mayAsk === true;
 
@@ -343,7 +347,7 @@ export function wholeMatch(patterns: readonly string[] = []): (text: string) => 
 }
 
 /**
- * The name that clients see: with the servlet's prefix, and only characters that they may use in one.
+ * The name that clients see: with the servlet's prefix, and only allowed characters.
  * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-names
  */
 export function listedName(own: string, prefix: string | undefined): string {
@@ -351,7 +355,7 @@ export function listedName(own: string, prefix: string | undefined): string {
   return name.replace(/[^A-Za-z0-9_.-]+/g, "_").slice(0, 128) || "_";
 }
 
-/** The tool with its schemas as they are listed. */
+/** The tool with its schemas in the form that is listed. */
 export function withPortable(tool: Tool): Tool {
   const { inputSchema, outputSchema } = tool;
   return {
@@ -372,7 +376,7 @@ function checksOf({ lists }: PreparedServlet, { name, inputSchema, outputSchema 
   };
 }
 
-/** Templates in an order that depends on no folder's: the most specific first. */
+/** Templates in an order that does not depend on folders: the most specific first. */
 const bySpecificity = oncePer((templates: readonly TemplateEntry[]) =>
   templates.toSorted(
     (one, other) =>
@@ -381,7 +385,7 @@ const bySpecificity = oncePer((templates: readonly TemplateEntry[]) =>
   ),
 );
 
-/** The steps that each servlet's templates may take. */
+/** The step budget of each servlet's templates. */
 function stepsFor(templates: readonly TemplateEntry[]): Map<PreparedServlet, Steps> {
   const servlets = new Set(templates.map(({ servlet }) => servlet));
   const share = Math.floor(limits.checkSteps / servlets.size);
@@ -389,8 +393,9 @@ function stepsFor(templates: readonly TemplateEntry[]): Map<PreparedServlet, Ste
 }
 
 /**
- * The most specific template that matches a URI. Each servlet has its share of the steps, and the templates of one that needs
- * more do not match. Throws `invalid_params` if then no other's does, and no servlet may be asked for it otherwise.
+ * The most specific template that matches a URI. Each servlet has its share of the steps, and templates of a servlet
+ * that exceeds it do not match. Throws `invalid_params` if then no template matches, and no servlet may be asked for
+ * the URI otherwise.
  */
 function templateFor(uri: string, catalog: Catalog): TemplateEntry | undefined {
   const { templates } = catalog;
@@ -420,8 +425,8 @@ export interface FoundResource extends Partial<EntrySource>, Partial<Pick<OwnRes
 }
 
 /**
- * The servlet that a URI belongs to: the one that lists it, or else the one with the most specific template that matches it.
- * Whatever a servlet is asked about a URI, this says which.
+ * The servlet that a URI belongs to: the one that lists it, else the one with the most specific matching template. All
+ * questions about a URI use this.
  */
 export function findResource(catalog: Catalog, uri: string): FoundResource | undefined {
   const listed = catalog.resources.get(uri);
@@ -433,7 +438,7 @@ export function findResource(catalog: Catalog, uri: string): FoundResource | und
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };
 }
 
-/** The servlet of a completion's URI, which can be a template itself. */
+/** The servlet of a completion's URI, which may be a template itself. */
 export function findCompleted(catalog: Catalog, uri: string): FoundResource | undefined {
   const listed = catalog.templates.find(({ template }) => template.uriTemplate === uri);
   return listed ? { servlet: listed.servlet, own: uri, subject: uri } : findResource(catalog, uri);
@@ -454,8 +459,8 @@ const placesOf = oncePer(({ resources, templates, readers }: Catalog) =>
 );
 
 /**
- * The servlets that may be asked for a URI that no entry fits: the one that has the name of its scheme, or else those that
- * list others of its scheme and host, or else of its scheme.
+ * The servlets that may be asked for a URI without a matching entry: the one named like its scheme, else those that
+ * list other URIs of its scheme and host, else of its scheme.
  */
 export function readersOf(catalog: Catalog, uri: string): ReadonlySet<PreparedServlet> {
   const { scheme, host } = placeOf(uri);
@@ -480,7 +485,7 @@ function placeOf(text: string) {
   return { scheme, host, isOpen: literal.length < text.length && all.length === literal.length };
 }
 
-/** URIs that several servlets claim, for people. */
+/** URIs claimed by several servlets, described for people. */
 interface Overlap {
   /** The servlets' names. */
   servlets: readonly string[];
@@ -488,8 +493,8 @@ interface Overlap {
 }
 
 /**
- * Templates of one servlet that fit resources or templates of another, and schemes of several; with `about`, those that
- * concern the servlet of this name. Where those of a servlet take too many steps, an entry says so.
+ * Templates of one servlet that match resources or templates of another, and schemes of several servlets; with `about`,
+ * only those that concern the servlet of this name. If a servlet's templates take too many steps, an entry says so.
  */
 export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   const { resources, templates } = catalog;
@@ -530,7 +535,7 @@ export function overlapsIn(catalog: Catalog, about?: string): Overlap[] {
   return found;
 }
 
-/** Schemes, or hosts of those that have them, of which several servlets could be asked for a URI that nobody lists. */
+/** URI schemes (or scheme and host) claimed by more than one servlet. */
 function sharedSchemes(catalog: Catalog): Overlap[] {
   const claims = Map.groupBy([...placesOf(catalog).values()].flat(), ({ scheme = "", host }) =>
     WITH_HOSTS.has(scheme) ? `${scheme}:${host}` : `${scheme}:`,
@@ -556,7 +561,7 @@ export const unlistedResource = (uri: string): FoundResource => ({
   subject: `${/^[a-z][\w+.-]{0,30}(?=:)/i.exec(uri)?.[0] ?? ""}:`,
 });
 
-/** Throws `invalid_params` for a prompt whose required arguments are not all there. */
+/** Throws `invalid_params` if a required argument of a prompt is missing. */
 export function demandArguments(prompt: Prompt, given: Record<string, string>): void {
   const missing = (prompt.arguments ?? []).filter(
     ({ name, required }) => required === true && given[name] === undefined,

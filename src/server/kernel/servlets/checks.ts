@@ -4,7 +4,10 @@ import type { Formats } from "../schema/keyword.ts";
 import { StepsExceeded, Schema, SchemaError, type Issue } from "../schema/schema.ts";
 import type { Steps } from "../schema/steps.ts";
 
-/** A value is reported as too large, rather than its schema as too complex, if it has more parts than the steps divided by this. */
+/**
+ * If a value has more parts than the steps divided by this, it is reported as too large, rather than its schema as too
+ * complex.
+ */
 const CHECK_STEPS_PER_PART = 50;
 
 /**
@@ -35,7 +38,7 @@ interface Use {
 
 const checks = new WeakMap<object, Check>();
 
-/** The check of a schema, compiled at its first use and cached as long as the schema exists. */
+/** The check of a schema, compiled at its first use and cached for the schema's lifetime. */
 export const checkOf = (schema: object, use: Use): Check =>
   checks.getOrInsertComputed(schema, () => makeCheck(schema, use));
 

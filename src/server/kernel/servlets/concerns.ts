@@ -1,4 +1,4 @@
-/** How models see a tool: how much of their context it takes, and which parts of it clients and the APIs of models refuse. */
+/** How models see a tool: its tokens, and the parts of it that clients and model APIs reject. */
 import { estimateTokenCount } from "tokenx";
 import { limits } from "../core/limits.ts";
 import { isObject, type Json, type Tool } from "../core/model.ts";
@@ -11,18 +11,21 @@ interface ModelsTool {
   parameters: unknown;
 }
 
-/** A tool as models are given it in each conversation. */
+/** A tool as models get it in each conversation. */
 export const asModelsSee = ({ name, description = "", inputSchema }: Tool): ModelsTool => ({
   name,
   description,
   parameters: inputSchema,
 });
 
-/** Tokens are counted in so many characters, and estimated by length beyond; of a tool with more values nothing is said. */
+/**
+ * Tokens are estimated from this many characters, and by length beyond; a tool with more values than `MOST_VALUES` gets
+ * no estimate.
+ */
 const SAMPLE_CHARACTERS = 5000;
 const MOST_VALUES = 5000;
 
-/** An estimate of the tokens of a tool; tokenizers differ by a fifth or so. Undefined for a schema that is too large. */
+/** An estimate of the tokens of a tool; tokenizers differ by a fifth or so. Undefined if the schema is too large. */
 export function tokensOf(tool: Tool): number | undefined {
   let values = 0;
   let cut = 0;
@@ -54,7 +57,7 @@ export function concernsOf({ own, tool, servlet }: Pick<ToolEntry, "own" | "tool
   return concerns.map((concern) => `the tool ${JSON.stringify(name)} ${concern}`);
 }
 
-/** The longest name of a tool: APIs of models take 64 characters, and many clients put a prefix before it. */
+/** The longest name of a tool: model APIs accept 64 characters, and many clients add a prefix. */
 export const NAME_CHARACTERS = 60;
 
 function ofName(own: string, listed: string, prefix: string | undefined): string[] {
@@ -83,7 +86,7 @@ function ofName(own: string, listed: string, prefix: string | undefined): string
   return concerns;
 }
 
-/** Models read descriptions with each request; longer ones than this are documents. */
+/** Models read descriptions with each request; longer texts are documents. */
 const DESCRIPTION_CHARACTERS = 10_000;
 
 function ofDescription(description: string): string[] {
@@ -97,14 +100,14 @@ function ofDescription(description: string): string[] {
 }
 
 const ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum"];
-/** Keywords that no list of arguments needs, which APIs of models refuse or ignore. */
+/** Keywords that no argument list needs, and that model APIs reject or ignore. */
 const RARE = [
   ...["if", "not", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
   ...["contains", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"],
 ];
-/** The names of arguments that Anthropic's API takes. */
+/** Names of arguments that Anthropic's API accepts. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
-/** More of them would only repeat the first. */
+/** Further concerns would only repeat the first ones. */
 const MOST = 12;
 
 function ofSchema(schema: Json): string[] {
@@ -178,17 +181,17 @@ function ofSchema(schema: Json): string[] {
   try {
     walk(schema, "");
   } catch (error) {
-    // It is too large, or too deep for the stack: what was found until then is told.
+    // It is too large, or too deep for the stack: reports what was found so far.
     if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
   }
   return [...concerns];
 }
 
-/** True for a value of an `enum` that Gemini's API refuses. */
+/** True for a value of an `enum` that Gemini's API rejects. */
 const isRefusedChoice = (value: unknown): boolean =>
   value === "" || (value !== null && typeof value !== "string");
 
-/** True for a choice, also where a reference leads to one. */
+/** True for a choice, even behind a reference. */
 function isUnion(items: unknown, root: Json, depth = 0): boolean {
   if (!isObject(items)) return false;
   const { type, anyOf, oneOf, $ref: reference } = items;

@@ -14,7 +14,7 @@ type Variables = Readonly<Record<string, string>>;
 const valueOf = (variables: Variables, name: string): string | undefined =>
   isServersOwn(name) || Object.hasOwn(Object.prototype, name) ? undefined : variables[name];
 
-/** Advice for a missing variable. Tests of servlets replace it with advice of their own. */
+/** Advice for a missing variable. Tests of servlets replace it. */
 export const HOW_TO_SET =
   "Set it as a variable or secret of the Worker; take another name if this one is the server's own.";
 
@@ -63,7 +63,7 @@ export function secretOf(
   return allowed && valueOf(variables, variableOf(allowed));
 }
 
-/** A caller's credentials, as the servlet looks them up. */
+/** A caller's credentials, for look-up by the servlet. */
 export function guestCredentials(
   servlet: Pick<PreparedServlet, "manifest">,
   credentials: CallCredentials,

@@ -16,7 +16,7 @@ import { runnerFor } from "./runners.ts";
 import { callPartsOf, setupOf } from "./setup.ts";
 import { inSpan, LINK } from "../observe/spans.ts";
 
-/** Whether the instances of a servlet are used again, and whether that is checked. */
+/** Whether the instances of a servlet are reused, and whether that is checked. */
 export function isolationOf({ manifest, restorable }: PreparedServlet, { isolation }: Deployment) {
   const isFresh = manifest.isolation === "fresh" || isolation === "fresh";
   return { restorable: restorable === true && !isFresh, checked: isolation === "checked" };
@@ -30,13 +30,13 @@ export function programOf(bundled: PreparedServlet, deployment: Deployment): Pro
   return { ...bundled, module, userFunctions, ...isolationOf(bundled, deployment) };
 }
 
-/** True for a call that runs in this isolate: of a servlet in the bundle that keeps no state. */
+/** True for a call that runs in this isolate: of a stateless servlet in the bundle. */
 export const runsHere = (entry: FoundEntry | Fault | undefined): boolean => {
   const servlet = entry instanceof Fault ? undefined : entry?.servlet;
   return servlet?.module !== undefined && !keepsState(servlet.manifest);
 };
 
-/** A servlet that is configured by its manifest and this deployment. It finds the tools that it calls by `find`. */
+/** A servlet configured by its manifest and this deployment. It looks up the tools that it calls by `find`. */
 export function connected(
   bundled: PreparedServlet,
   deployment: Deployment,
@@ -91,7 +91,7 @@ export function connected(
         return result;
       } catch (error) {
         if (ending === undefined) caller?.failed();
-        // Nobody knows what a run has computed that was cut off; one that found no room has not begun.
+        // The fuel of a run that was cut off is unknown; one that found no room has not begun.
         if (ending === undefined && !isShortage(Fault.from(error))) call.spent?.(Infinity);
         tellFailed(watched, ending, error);
         throw error;
@@ -100,7 +100,7 @@ export function connected(
   });
 }
 
-/** Makes the calls of tools for this servlet's guest; undefined if it may make none. */
+/** Makes tool calls for this servlet's guest; undefined if it may make none. */
 function callerOf(
   servlet: PreparedServlet,
   call: CallContext,
@@ -111,7 +111,7 @@ function callerOf(
   return deployment.toolCaller?.({ servlet, call, find, own: deployment.own });
 }
 
-/** How the record of a call begins, where that is known. */
+/** The beginning of a call's record, if known. */
 export const begunBy = ({ begun, input }: Pick<CallContext, "begun" | "input">) => ({
   seed: begun?.seed ?? input?.seed,
   time: begun?.time,
@@ -124,7 +124,7 @@ function usedOnce(ending: Ending): Ending {
     : ending;
 }
 
-/** The fault of a call that cannot go on with the servlet as it is now. */
+/** The fault of a call that cannot continue with the servlet's current build. */
 export const outdated = (recorded: KnownRecord, servlet?: string) =>
   new Fault(
     "invalid_params",
@@ -138,7 +138,7 @@ interface Run {
   begin(): Promise<Ending>;
 }
 
-/** Runs an export of a servlet in a span: `replay …` if it repeats what is recorded of an earlier run. */
+/** Runs an export of a servlet in a span: `replay …` if it repeats recorded parts of an earlier run. */
 const inRunSpan = (servlet: string, { name, call, begin }: Run): Promise<Ending> => {
   const { trace, recorded } = call;
   const replayed = recorded?.entries.length ?? 0;

@@ -15,12 +15,12 @@ import type { CollectedLists, Servlet } from "./servlet.ts";
 /** Format and destination of the run log. */
 interface Recording {
   format: "json" | "text";
-  /** Of the runs that do not fail, from 0 to 1. */
+  /** The share of successful runs that are logged, from 0 to 1. */
   share: number;
   print(line: string): void;
 }
 
-/** The caller in whose state a servlet is asked for its lists. */
+/** The caller whose state a servlet's lists depend on. */
 export interface Viewer {
   principal: Principal;
   /** Absent for clients without sessions. */
@@ -29,20 +29,20 @@ export interface Viewer {
 
 /** Secrets of callers, each for one servlet, and the pages on which callers enter them. */
 export interface Secrets {
-  /** One that was kept after `after` (Unix ms); waits at most `ms` for it. */
+  /** A secret stored after `after` (Unix ms); waits at most `ms` for it. */
   find(
     principal: string,
     of: { servlet: string; name: string },
     wait: { after: number; ms: number },
   ): Promise<string | undefined>;
-  /** The address of the page that takes it from this principal. */
+  /** The URL of the page on which this principal enters it. */
   page(
     origin: string,
     asked: { principal: string; servlet: string; name: string; message: string },
   ): Promise<string>;
 }
 
-/** An account of a caller, and what one servlet may do with it: with these scopes, at these hosts (globs). */
+/** A caller's account, and what one servlet may do with it: with these scopes, at these hosts (globs). */
 export interface AccountGrant {
   servlet: string;
   /** The provider's name in ACCOUNTS. */
@@ -51,53 +51,53 @@ export interface AccountGrant {
   hosts: readonly string[];
 }
 
-/** An account for a person: connected, refused since the servlet asked, or neither. */
+/** The state of a person's account: connected, refused since the servlet asked, or neither. */
 export type AccountState = "connected" | "declined" | "missing";
 
-/** Accounts of callers at other servers, and the pages on which callers connect them. */
+/** Callers' accounts at other servers, and the pages on which callers connect them. */
 export interface Accounts {
   /** True for the name of a provider. */
   knows(account: string): boolean;
-  /** How it is; waits at most `ms` for it to be connected, or refused after `since` (Unix ms). */
+  /** Its state; waits at most `ms` for it to be connected, or refused after `since` (Unix ms). */
   state(
     principal: string,
     grant: AccountGrant,
     wait: { since: number; ms: number },
   ): Promise<AccountState>;
-  /** The address of the page on which this principal connects it. */
+  /** The URL of the page on which this principal connects it. */
   connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string>;
   /**
-   * Its access token, which is renewed if it is the refused one; undefined if it is not connected any more, or for less
-   * than this grant.
+   * Its access token, renewed if it is the refused one; undefined if the account is no longer connected, or grants less
+   * than requested.
    */
   token(principal: string, grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
 
-/** An entry as those see it who find it by `FindTool`. */
+/** An entry as `FindTool` returns it. */
 export interface FoundEntry {
   ref: CallRef;
   /** For the log: its name, or the part of its URI that the caller did not choose. */
   subject?: string;
-  /** Absent where several may know the resource. */
+  /** Absent if several servlets may know the resource. */
   servlet?: PreparedServlet | undefined;
   tool?: { own: string; tool?: Tool };
-  /** Says why the arguments of a tool do not fit: then its run gives that as an error. */
+  /** Why the arguments do not match the tool's schema; running it then returns this as an error. */
   misfit?: string;
-  /** Runs it. The result has the newest shape. */
+  /** Runs it. The result has the newest MCP form. */
   run(call: CallContext): Promise<Outcome<Json>>;
 }
 
 /**
- * Finds the tool that a reference names for this caller, whose lists are asked for once; with the record of a
- * call, in the build that it began with. Throws `invalid_params`, `insufficient_scope`.
+ * Finds the tool that a reference names for this caller, reading the caller's lists once; with the record of a call, in
+ * the build that the call began with. Throws `invalid_params`, `insufficient_scope`.
  */
 export type FindTool = (
   viewer: Viewer,
 ) => (ref: CallRef, recorded?: Recorded) => Promise<FoundEntry>;
 
-/** Makes the calls of tools that the guest of one call makes. */
+/** Makes the tool calls of one call's guest. */
 export interface ToolCaller {
-  /** The parts of the call's context for that. */
+  /** Its parts of the call's context. */
   parts: Pick<CallContext, "callTools" | "chain">;
   /** Adds the calls that have not ended to the record of the run. */
   ended(ending: Ending): void;
@@ -105,10 +105,10 @@ export interface ToolCaller {
   failed(): void;
 }
 
-/** Runs some servlets elsewhere than in this isolate. */
+/** Runs some servlets outside this isolate. */
 export interface ServletRunner {
   takes(servlet: PreparedServlet): boolean;
-  /** True if it runs them in their state. */
+  /** True if it runs them with their state. */
   readonly hasState?: boolean;
   /** Runs an export; `by` has its log and network. */
   run(
@@ -117,7 +117,7 @@ export interface ServletRunner {
     call: CallContext,
     by: Deployment,
   ): Promise<Ending>;
-  /** The lists of such a servlet in the state of a caller; absent where they are the same for all. */
+  /** The lists of such a servlet in the state of a caller; absent if they are the same for all. */
   lists?(servlet: PreparedServlet, viewer: Viewer): Promise<CollectedLists>;
 }
 
@@ -127,7 +127,7 @@ export interface Deployment {
   variables: Readonly<Record<string, string>>;
   logLevel: LogLevel;
   log(servlet: string, level: LogLevel, text: string): void;
-  /** Where and how runs are logged; where it is absent, only those that fail are, as text. */
+  /** Format and destination of the run log; if absent, only failed runs are logged, as text. */
   record?: Recording | undefined;
   /** Counts each run that has ended; absent if they are not counted. */
   count?: ((run: CountedRun) => void) | undefined;
@@ -139,27 +139,27 @@ export interface Deployment {
   /** Patterns of the configured scopes. */
   scopes?: Scopes;
   profiles?: Profiles | undefined;
-  /** Where servlets run that do not run here: the first that takes one runs it. */
+  /** Runners of servlets that do not run here: the first that accepts a servlet runs it. */
   runners?: readonly ServletRunner[];
-  /** Without it, servlets call no tools of others. */
+  /** If absent, servlets cannot call tools of other servlets. */
   toolCaller?(of: {
     servlet: PreparedServlet;
     call: CallContext;
     find: FindTool;
     own: Deployment["own"];
   }): ToolCaller;
-  /** The secrets of callers; absent where none are kept. */
+  /** The secrets of callers; absent if none are stored. */
   secrets?: Secrets | undefined;
-  /** The accounts of callers; absent where the server has no providers. */
+  /** The accounts of callers; absent if the server has no providers. */
   accounts?: Accounts | undefined;
-  /** The server's own servlets, each by its prepared form. */
+  /** The server's own servlets, by their prepared form. */
   own?: ReadonlyMap<PreparedServlet, Servlet>;
-  /** A build that is not served, by its hash; undefined if it is not kept. */
+  /** A build that is no longer served, by its hash; undefined if it is not stored. */
   oldBuild?(hash: string): Promise<PreparedServlet | undefined>;
-  /** Absent where there is no bucket of builds. */
+  /** Absent without a bucket of builds. */
   storedPart?: StoredPart;
   /** What features add to the catalog. */
   contributors?: readonly Contributor[];
-  /** Clock, randomness and network; the real ones by default. */
+  /** Clock, randomness and network; by default the real ones. */
   world?: World;
 }

@@ -1,20 +1,20 @@
-/** What does the code of an error mean, to those who run the server and to the caller of a tool? */
+/** Explains error codes to operators and to callers of a tool. */
 import type { FaultCode } from "../core/errors.ts";
 
-/** How a run ended. `threw` is a refusal by an exception that nobody has caught. */
+/** How a run ended. `threw` means an uncaught exception. */
 export type RunOutcome =
   | ("returned" | "waits" | "refused" | "threw" | "trapped")
   /** The call was refused before it ran. */
   | "invalid_arguments"
   | FaultCode;
 
-/** A failed run, as an operator is told of it. */
+/** A failed run, as shown to operators. */
 interface Failure {
   /** The event, in a few words. */
   what: string;
   /** Its usual causes, and what can be done. */
   advice: string;
-  /** True if it is for those who run the server; false for what callers and clients do, or servlets tell them. */
+  /** True if it concerns operators; false for what callers and clients cause, or servlets report to them. */
   isOurs: boolean;
 }
 
@@ -32,7 +32,7 @@ const NOT_ALLOWED = theirs(
 );
 const GONE = theirs("Nothing is there", "The caller was told, and can list what there is.");
 
-/** Failed runs as operators read of them, by outcome. */
+/** Explanations of failed runs for operators, by outcome. */
 const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, Failure>> = {
   invalid_arguments: theirs(
     "Wrong arguments",
@@ -126,7 +126,7 @@ const LATER = `Wait a little. ${AGAIN}`;
 const TELL = "If it fails again, tell whoever runs this server.";
 const CHANGE = "Change what it names, then call it again.";
 
-/** Why a call failed and what its caller can do, by its code. Of other codes nothing is known but what the server has said. */
+/** Why a call failed and what its caller can do, by code. For other codes the server's message has to do. */
 const TO_CALLERS: Partial<Record<string, readonly [why: string, next: string]>> = {
   tool: ["The tool could not do it, and says why.", CHANGE],
   servlet_error: ["The servlet refused it.", CHANGE],
@@ -158,7 +158,10 @@ const TO_CALLERS: Partial<Record<string, readonly [why: string, next: string]>> 
   ],
 } satisfies Partial<Record<FaultCode | "tool", readonly [string, string]>>;
 
-/** Why a call failed and what its caller can do, in plain words, by the code of a fault; of a call that ended before its code was kept, the JSON-RPC code. `tool` is a result that is an error. */
+/**
+ * Why a call failed and what its caller can do, by the code of a fault; for a call that ended before codes were stored,
+ * by its JSON-RPC code.
+ */
 export function adviceFor(code: unknown): { why: string; next: string } {
   const [why, next] = TO_CALLERS[String(code)] ?? [
     "The call was refused.",

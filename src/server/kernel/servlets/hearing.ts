@@ -1,12 +1,12 @@
-/** Who may hear of changes: of resources, and servlets of a client's roots. */
+/** Who is notified of changes: clients of resources, and servlets of a client's roots. */
 import { Fault, noResource } from "../core/errors.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { resourceOwner, resourceAt, type Offered } from "./resolver.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
 /**
- * True if the caller may hear of changes of the resource with this URI, which `teller`, a servlet, tells of. One that no
- * servlet lists could be of any that the scopes grant.
+ * True if the caller may be notified of changes of this resource, which the servlet `teller` reports. An unlisted
+ * resource may belong to any servlet that the scopes grant.
  */
 export async function hears(uri: string, of: Offered, teller?: string): Promise<boolean> {
   const { may, isWhole } = of.access;
@@ -17,7 +17,7 @@ export async function hears(uri: string, of: Offered, teller?: string): Promise<
   return of.servlets.some(({ name }) => may(name, uri) && name !== SERVER_SERVLET);
 }
 
-/** Throws `insufficient_scope` or `not_found` where the caller may not hear of changes of this resource. */
+/** Throws `insufficient_scope` or `not_found` if the caller may not be notified of changes of this resource. */
 export async function demandHearing(uri: string, of: Offered): Promise<void> {
   await resourceAt(uri, of);
   if (await hears(uri, of)) return;

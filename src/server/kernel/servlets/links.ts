@@ -4,10 +4,10 @@ import { limits } from "../core/limits.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { beginningOf, printableLine } from "../core/text.ts";
 
-/** The address of the page of a call. */
+/** The URL of a call's page. */
 export const callPageUrl = (origin: string, id: string): string => `${origin}/ask/${id}`;
 
-/** A waiting call, in words for a model and as data: its asks, or that it goes on. */
+/** A waiting call, in words for a model and as data: its asks, or that it is still running. */
 export function waitingFor(asks: Asks, { url, id }: { url: string; id: string }) {
   const [first] = Object.values(asks);
   if (first === undefined) {
@@ -24,7 +24,7 @@ export function waitingFor(asks: Asks, { url, id }: { url: string; id: string })
   };
 }
 
-/** The result that tells a client of the page. Clients refuse content that does not fit the tool's `outputSchema`. */
+/** The result that links to the page. Clients reject content that does not match the tool's `outputSchema`. */
 export function linkResult(
   { origin, isTyped }: { origin: string; isTyped: boolean },
   id: string,
@@ -40,7 +40,7 @@ export function linkResult(
 /** The member of `_meta` that has what a call waits for. */
 const WAITING_META = "edge-servlets/waiting";
 
-/** The data of such a result: what `waitingFor` says. */
+/** The data of such a result, as made by `waitingFor`. */
 export function waitingIn({ structuredContent, _meta }: Json): Json {
   const meta = isObject(_meta) ? _meta[WAITING_META] : undefined;
   if (isObject(structuredContent)) return structuredContent;

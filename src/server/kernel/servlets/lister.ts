@@ -17,13 +17,13 @@ import {
 export interface ServletLists {
   servlet: PreparedServlet;
   lists: Lists;
-  /** Why some are missing, in words that follow the servlet's name. */
+  /** Why some lists are missing, as text that follows the servlet's name. */
   failures: readonly string[];
-  /** The fault for which it could not be asked; then the lists are empty. */
+  /** The fault for which the servlet could not be asked; the lists are then empty. */
   fault?: Fault;
 }
 
-/** Asks servlets for their lists, and keeps those that all callers share. */
+/** Reads servlets' lists, and caches those that all callers share. */
 export class Lister {
   readonly #deployment: Deployment;
   readonly #servletOf: (prepared: PreparedServlet) => Servlet;
@@ -40,7 +40,7 @@ export class Lister {
   }
 
   /**
-   * The lists of a servlet that all callers share, and since when (Unix ms). Dynamic ones are asked for without a principal, and
+   * The shared lists of a servlet, and when they were read (Unix ms). Dynamic lists are read without a principal, and
    * again after `limits.dynamicListMs`.
    */
   async shared(servlet: PreparedServlet): Promise<{ listed: ServletLists; at: number }> {

@@ -9,10 +9,10 @@ import { dialectNames } from "./dialects.ts";
 import { memoryBytes } from "../core/text.ts";
 import { ownVariablesIn } from "./variables.ts";
 
-// Without it, zod/mini says of everything that it is invalid input.
+// Without it, zod/mini reports everything as invalid input.
 z.config(en());
 
-/** A schema with what editors say of it. */
+/** A schema with its description for editors. */
 const described = <T extends z.ZodMiniType>(schema: T, text: string): T =>
   schema.check(z.describe(text));
 
@@ -73,8 +73,8 @@ const size = once(() =>
 );
 
 /**
- * An origin as a policy of a page names it: with a wildcard for its subdomains, if need be. Nothing that ends a directive or is
- * another kind of source fits it.
+ * An origin as in a page's policy, if need be with a wildcard for subdomains. Excludes anything that ends a directive
+ * or is another kind of source.
  */
 export const ORIGIN = /^(https?|wss?):\/\/(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?$/;
 
@@ -332,10 +332,10 @@ export const manifestSchema = once(() =>
 
 export type Manifest = z.infer<ReturnType<typeof manifestSchema>>;
 
-/** True if the servlet's calls begin where an earlier one has left its memory. */
+/** True if the servlet's calls begin with the memory of an earlier call. */
 export const keepsState = ({ state = "call" }: Manifest): boolean => state !== "call";
 
-/** The fuel of one run that a manifest gives; undefined for the default. */
+/** The fuel of one run, from the manifest; undefined for the default. */
 export const fuelOf = ({ compute_limit: seconds }: Manifest): number | undefined =>
   seconds && Math.ceil(seconds * limits.fuelPerSecond);
 

@@ -10,17 +10,17 @@ import type { ServedSkills } from "./bundle.ts";
 /** A tool of the server itself. */
 export interface OwnTool {
   tool: Omit<Tool, "name">;
-  /** Throws `Wait` with the state that it is called again with, for an answer. */
+  /** Throws a `Wait` for an answer, with the state that it is called again with. */
   run(args: Json, call: CallContext): Promise<CallToolResult>;
 }
 
-/** The result of such a tool that has failed, in words for the model. */
+/** The result of a failed tool of the server, in words for the model. */
 export const errorResult = (text: string): CallToolResult => ({
   content: [{ type: "text", text }],
   isError: true,
 });
 
-/** A servlet that is part of the server: it has these tools and skills, and no code of its own. */
+/** A servlet that is part of the server: it has these tools and skills, and no code. */
 export function ownServlet(
   name: string,
   tools: Readonly<Record<string, OwnTool>>,

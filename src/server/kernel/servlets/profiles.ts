@@ -17,34 +17,36 @@ import {
 export interface Profile {
   title?: string | undefined;
   description?: string | undefined;
-  /** For models, in place of those of the server. */
+  /** For models, in place of the server's instructions. */
   instructions?: string | undefined;
-  /** Globs. All entries of these servlets are in the profile, but for the kinds whose patterns it names. */
+  /** Globs. All entries of these servlets are in the profile, except kinds for which it has patterns. */
   servlets?: readonly string[] | undefined;
-  /** With `search` those of `servlets`, of which only `listed` are listed, and others found by `search_tools`. */
+  /**
+   * With `search`, the tools of `servlets`, of which only `listed` are listed; the others are found by `search_tools`.
+   */
   tools?: readonly string[] | "search" | undefined;
   listed?: readonly string[] | undefined;
   prompts?: readonly string[] | undefined;
-  /** Also of templates. */
+  /** Patterns for templates, too. */
   resources?: readonly string[] | undefined;
-  /** A skill has the name of its folder. */
+  /** A skill is named by its folder. */
   skills?: readonly string[] | undefined;
-  /** Arguments that every call of a tool is given, by the tool's pattern. */
+  /** Arguments that the profile sets in every call of a tool, by the tool's pattern. */
   arguments?: Readonly<Record<string, Json>> | undefined;
 }
 
-/** By name; that of the empty name says how the whole server lists its tools. */
+/** Profiles by name; the one with the empty name configures how the whole server lists its tools. */
 export type Profiles = Readonly<Record<string, Profile>>;
 
 export const PROFILE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 
-/** Names that no profile may have: paths below `/mcp` are the server's. */
+/** Names that no profile may have: these paths below `/mcp` belong to the server. */
 export const RESERVED_PROFILES: ReadonlySet<string> = new Set(["server-card"]);
 
 /** The kinds of entries whose patterns a profile may name. */
 export const PATTERN_KINDS = ["tools", "prompts", "resources", "skills"] as const;
 
-/** The names of those that have endpoints of their own. */
+/** The names of the profiles with their own endpoints. */
 export const endpointsOf = (profiles: Profiles = {}): string[] =>
   Object.keys(profiles).filter((name) => name !== "");
 
@@ -60,11 +62,11 @@ function patternsOf(
   return own === undefined || own === "search" ? servlets.map((one) => `${one}:*`) : own;
 }
 
-/** The server's own tools without which what is there could not be called. */
+/** The server's own tools that are needed to call other tools. */
 export const isBasic = (servlet: string, name: string): boolean =>
   isForSearch(servlet, name) || (servlet === SERVER_SERVLET && name === GET_RESULT);
 
-/** True for a servlet of which the profile may have entries. */
+/** True for a servlet that may have entries in the profile. */
 const touches = (profile: Profile, servlet: string): boolean =>
   servlet === SERVER_SERVLET ||
   (servlet !== OPERATOR_SERVLET &&
@@ -72,15 +74,15 @@ const touches = (profile: Profile, servlet: string): boolean =>
       fits(pattern.split(":", 1)[0]!, servlet),
     ));
 
-/** The servlets of which the profile may have entries; none for an unknown profile. */
+/** The servlets that may have entries in the profile; none for an unknown profile. */
 export const servedIn = <T extends { name: string }>(
   servlets: readonly T[],
   profile: Profile | undefined,
 ): T[] => (profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)));
 
 /**
- * The entries of a profile. It always has `get_result`, since its calls may wait for a person, and the views of its servlets,
- * which show results; and never has the tools of operators.
+ * The entries of a profile. It always includes `get_result`, since its calls may wait for a person, and the views of
+ * its servlets, which show results; it never includes the tools of operators.
  */
 export function mayIn(profile: Profile | undefined): May {
   if (profile === undefined) return () => false;
@@ -96,7 +98,7 @@ export function mayIn(profile: Profile | undefined): May {
   };
 }
 
-/** The names of the skills that a file is in: of its folder, and of those around that. */
+/** The names of the skills that contain a file: of its folder, and of enclosing folders. */
 function skillsWith(servlet: string, uri: string): string[] {
   const path = decodeURIComponent(uri.slice("skill://".length));
   const own = servlet === SERVER_SERVLET ? path : path.slice(servlet.length + 1);
@@ -104,12 +106,15 @@ function skillsWith(servlet: string, uri: string): string[] {
   return folders.map((_one, at) => folders.slice(0, at + 1).join("/"));
 }
 
-/** The values that a profile pins of a tool's arguments. */
+/** The values that a profile pins for a tool's arguments. */
 export const pinsFor = (profile: Profile | undefined, servlet: string, tool: Tool): Json =>
-  // A pattern such as `*:*` would fit the arguments of `call_tool`, and leave it nothing to call.
+  // A pattern such as `*:*` would match the arguments of `call_tool`, and leave it nothing to call.
   servlet === SERVER_SERVLET ? {} : valuesFor(profile?.arguments ?? {}, servlet, tool);
 
-/** The arguments that patterns pin of a tool: those of its own name go before those of patterns with `*`, which pin what it has. */
+/**
+ * The arguments that patterns pin for a tool: a pattern of its own name takes precedence over patterns with `*`, which
+ * pin only arguments that it has.
+ */
 export function valuesFor(
   all: NonNullable<Profile["arguments"]>,
   servlet: string,
@@ -125,27 +130,27 @@ export function valuesFor(
   return { ...Object.fromEntries(common), ...(Object.hasOwn(all, own) && all[own]) };
 }
 
-/** Keywords by which a schema can have properties besides its `properties`. */
+/** Keywords by which a schema can have properties outside its `properties`. */
 const APPLYING = [
   ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"],
   "dependencies",
 ];
 
-/** Keywords under which what remains of a schema could mean something else without one of its properties. */
+/** Keywords that may make the rest of a schema mean something else if a property is removed. */
 const ENTANGLING = [
   ...APPLYING,
   ...["not", "dependentRequired", "minProperties", "maxProperties", "propertyNames"],
   "unevaluatedProperties",
 ];
 
-/** True for a tool with such an argument, also where another part of its schema may have it. */
+/** True for a tool with such an argument, even if only another part of its schema may have it. */
 function mayHave({ inputSchema }: Tool, name: string): boolean {
   if (Object.hasOwn(inputSchema.properties ?? {}, name)) return true;
   const isApplied = APPLYING.some((one) => Object.hasOwn(inputSchema, one));
   return isApplied && JSON.stringify(inputSchema).includes(`${JSON.stringify(name)}:`);
 }
 
-/** The tool as a client sees it to whom these of its arguments are not shown; or why they cannot be pinned. */
+/** The tool without its pinned arguments, or the reason they cannot be pinned. */
 export function pinned(tool: Tool, values: Json): Tool | string {
   const { properties = {}, required, examples, ...rest } = tool.inputSchema;
   const names = Object.keys(values);
@@ -176,7 +181,9 @@ export function pinned(tool: Tool, values: Json): Tool | string {
   }
 }
 
-/** True if a reference in the schema leads to this property, or may: by an anchor, a URL, or to the whole. */
+/**
+ * True if a reference in the schema may lead to this property: directly, by an anchor, a URL, or to the whole schema.
+ */
 function refersTo(schema: object, property: string): boolean {
   const pointer = `#/properties/${property.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   const mayLead = (ref: string) =>

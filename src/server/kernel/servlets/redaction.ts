@@ -24,7 +24,7 @@ export function hiding({ secrets, tokens }: CallCredentials): Redact {
 /** Shorter parts of a secret occur by chance and reveal little. */
 export const SHORTEST_PART = 6;
 
-/** The texts in which a secret may stand: verbatim, in JSON, URLs and forms, and in base64 at any offset. */
+/** The forms in which a secret may appear: verbatim, in JSON, URLs and forms, and in base64 at any offset. */
 export function formsOf(value: string): string[] {
   const text = value.toWellFormed();
   const bytes = new TextEncoder().encode(text);
@@ -36,7 +36,7 @@ export function formsOf(value: string): string[] {
     inJson,
     // As PHP writes it.
     inJson.replaceAll("/", "\\/"),
-    // As Python's `repr` writes one with both kinds of quotes.
+    // As Python's `repr` writes a text with both kinds of quotes.
     inJson.replaceAll('\\"', '"').replaceAll("'", "\\'"),
     encodeURIComponent(text),
     new URLSearchParams({ "": text }).toString().slice(1),
@@ -46,7 +46,7 @@ export function formsOf(value: string): string[] {
   return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }
 
-/** The characters of base64 that depend on these bytes alone, where `skip` more bytes precede them. */
+/** The base64 characters that depend only on these bytes, if `skip` more bytes precede them. */
 function base64In(bytes: Uint8Array, skip: number): string {
   const padded = new Uint8Array(skip + bytes.length);
   padded.set(bytes, skip);
@@ -57,13 +57,13 @@ function base64In(bytes: Uint8Array, skip: number): string {
 const folded = (text: string): string =>
   text.replace(/[Σς]/g, "σ").replaceAll("İ", "i").toLowerCase();
 
-/** A text to look for, with the length of the longest border of each of its beginnings. */
+/** A text to search for, with the length of the longest border of each of its prefixes. */
 interface Needle {
   text: string;
   borders: Uint32Array;
 }
 
-/** By Knuth, Morris and Pratt: `indexOf` may take as long as both lengths multiplied. */
+/** By Knuth, Morris and Pratt: `indexOf` may take the product of both lengths. */
 function needleOf(text: string): Needle {
   const borders = new Uint32Array(text.length + 1);
   for (let at = 1, border = 0; at < text.length; at++) {
@@ -73,7 +73,7 @@ function needleOf(text: string): Needle {
   return { text, borders };
 }
 
-/** The length of the needle that is matched after one more character, if `matched` was before. */
+/** The length of the matched part of the needle after one more character. */
 function extended({ text, borders }: Needle, matched: number, code: number): number {
   let length = matched;
   while (length > 0 && text.charCodeAt(length) !== code) length = borders[length]!;
@@ -99,7 +99,7 @@ function redact(whole: string, most: number, needles: readonly Needle[]): string
   return joined(beginningOf(text, most), ends);
 }
 
-/** The text without what is in a match; matches that touch are one. */
+/** The text with its matches redacted; adjacent matches become one. */
 function joined(text: string, ends: Uint32Array): string {
   let result = "";
   let kept = 0;

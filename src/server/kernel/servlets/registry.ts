@@ -16,27 +16,27 @@ import type { Servlet } from "./servlet.ts";
 
 export type { Entry } from "./resolver.ts";
 
-/** What a registry is made of. */
+/** The parts of a registry. */
 interface Parts {
   catalogs: Catalogs;
-  /** The part of the catalog that its callers have. */
+  /** The part of the catalog that its callers can access. */
   selection: Selection;
-  /** Its only caller, in whose state some servlets list their entries. */
+  /** Its only caller, whose state some servlets' lists depend on. */
   viewer: Viewer | undefined;
-  /** For an old build: the registry of what is served now, where its calls find other tools. */
+  /** For an old build: the current registry, in which its calls find other tools. */
   current: Registry | undefined;
   /** Returns the servlet of a catalog entry, connected. */
   servlet(prepared: PreparedServlet): Servlet;
 }
 
-/** All servlets as one, for all callers or for some: what they offer, and the entry of each reference. */
+/** All servlets as one, for all callers or for some: their lists, and the entry of each reference. */
 export class Registry implements Offered {
   readonly deployment: Deployment;
   readonly #served: Served;
   readonly #parts: Parts;
   #seen: Promise<SeenCatalog> | undefined;
 
-  /** The registry of everything that is served; with `parts` of another registry, it shares these. */
+  /** The registry of everything served; with `parts` of another registry, it shares them. */
   constructor(served: Served, deployment: Deployment, parts: Partial<Parts> = {}) {
     const {
       current,
@@ -54,13 +54,13 @@ export class Registry implements Offered {
     return new Registry(this.#served, this.deployment, { ...this.#parts, ...parts });
   }
 
-  /** The registry for one caller: what its profile has and its scopes grant, with the lists that servlets have in its state. */
+  /** The registry for one caller: restricted by its profile and scopes, with servlets' lists in its state. */
   for(viewer: Viewer): Registry {
     const all = this.within(viewer.principal);
     return all.#parts.selection.stateful.length === 0 ? all : all.#with({ viewer });
   }
 
-  /** The registry for callers of this profile with these scopes; the whole one without either. */
+  /** The registry for callers of this profile with these scopes; without either, the whole registry. */
   within(key: AccessKey): Registry {
     const { catalogs, selection: own, viewer } = this.#parts;
     const selection = catalogs.of(key);
@@ -69,22 +69,22 @@ export class Registry implements Offered {
       : this.#with({ selection, viewer: undefined });
   }
 
-  /** The registry for the same caller in this session, in which servlets may have another state. */
+  /** The registry for the same caller in this session, in which servlets may have other state. */
   inSession(session: string): Registry {
     const { viewer } = this.#parts;
     return viewer === undefined ? this : this.#with({ viewer: { ...viewer, session } });
   }
 
-  /** A registry that shares these lists, whose runs have the deployment changed so. */
+  /** A registry with the same lists, whose runs use the changed deployment. */
   by(change: (deployment: Deployment) => Deployment): Registry {
     const { servlet: _, ...parts } = this.#parts;
     return new Registry(this.#served, change(this.deployment), parts);
   }
 
   /**
-   * The registry for the call with this record: this one while it serves the build that the call began with, otherwise one with
-   * that build and the server's own tools alone, whose calls of other tools find what is served now. Throws `invalid_params` if
-   * the build is not kept, or the servlet keeps state.
+   * The registry for the call with this record: this one while it serves the build that the call began with; otherwise
+   * one with only that build and the server's own tools, whose calls find other tools in the current registry. Throws
+   * `invalid_params` if the build is not stored, or the servlet keeps state.
    */
   async at(recorded: KnownRecord): Promise<Registry> {
     const { selection, current = this } = this.#parts;
@@ -98,7 +98,7 @@ export class Registry implements Offered {
     return all.within(selection.access.key);
   }
 
-  /** The registry without the scopes of its callers. */
+  /** The registry without its callers' scopes. */
   get whole(): Registry {
     const { viewer } = this.#parts;
     const { profile } = this.access.key;
@@ -107,7 +107,7 @@ export class Registry implements Offered {
     return this.for({ ...viewer, principal });
   }
 
-  /** What its callers may use. */
+  /** The access of its callers. */
   get access(): Access {
     return this.#parts.selection.access;
   }
@@ -117,7 +117,7 @@ export class Registry implements Offered {
     return this.#parts.selection.isDynamic;
   }
 
-  /** True if some lists are those of one caller's state. */
+  /** True if some lists depend on one caller's state. */
   get isPersonal(): boolean {
     return this.#parts.viewer !== undefined;
   }
@@ -127,17 +127,17 @@ export class Registry implements Offered {
     return this.#parts.selection.newest;
   }
 
-  /** The entries of servlets that keep no state, if they are known without waiting. */
+  /** The entries of stateless servlets, if known without waiting. */
   get shared(): Catalog | undefined {
     return this.#parts.selection.known;
   }
 
-  /** All entries, if they are known without waiting. */
+  /** All entries, if known without waiting. */
   get known(): Catalog | undefined {
     return this.isPersonal ? undefined : this.shared;
   }
 
-  /** All entries. Without a caller, those that all callers share. */
+  /** All entries; without a caller, the shared ones. */
   async catalog(): Promise<Catalog> {
     const { selection, viewer } = this.#parts;
     if (viewer === undefined) return selection.shared();
@@ -175,7 +175,10 @@ export class Registry implements Offered {
     return found;
   }
 
-  /** The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
+  /**
+   * The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`,
+   * `insufficient_scope`.
+   */
   resolve(ref: CallRef): Entry | Promise<Entry> {
     return resolve(ref, this);
   }
@@ -185,12 +188,14 @@ export class Registry implements Offered {
     return toolEntry(tool, input, this);
   }
 
-  /** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
+  /** The servlet that this URI belongs to, regardless of the caller's scopes. Throws `insufficient_scope`. */
   resource(uri: string): Promise<FoundResource> {
     return resourceAt(uri, this);
   }
 
-  /** Logs and counts a call whose arguments do not match the tool's schema; `error` is the message that its caller gets. */
+  /**
+   * Logs and counts a call whose arguments do not match the tool's schema; `error` is the message that its caller gets.
+   */
   tellMisfit(
     { servlet }: ToolEntry,
     call: Parameters<typeof tellMisfit>[1]["call"],
@@ -204,7 +209,7 @@ export class Registry implements Offered {
   }
 }
 
-/** Finds tools in what this registry has for the caller, or in the build that a call began with. */
+/** Finds tools in this registry, or in the build that a call began with. */
 const findIn =
   (registry: Registry): FindTool =>
   (viewer) => {

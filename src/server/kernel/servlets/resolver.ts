@@ -29,30 +29,33 @@ export interface Entry extends FoundEntry {
   tool?: ToolEntry;
 }
 
-/** What is served to one caller, in which names are looked up. */
+/** Everything served to one caller, for looking up names. */
 export interface Offered {
   readonly access: Access;
   readonly deployment: Deployment;
   /** The servlets with the newest versions. */
   readonly servlets: readonly PreparedServlet[];
-  /** The entries that all callers with this access share, if they are known without waiting. */
+  /** The entries that all callers with this access share, if known without waiting. */
   readonly shared: Catalog | undefined;
   /** All entries. */
   catalog(): Promise<Catalog>;
   /**
-   * Looks something up; first by `pickShared` among the entries that need no caller's state. Throws `insufficient_scope` if only
-   * the caller's scopes hide it.
+   * Looks something up, first by `pickShared` among the entries that do not depend on a caller's state. Throws
+   * `insufficient_scope` if only the caller's scopes hide it.
    */
   find<T extends Partial<EntrySource>>(
     pick: (catalog: Catalog) => T | undefined,
     pickShared?: (catalog: Catalog) => T | undefined,
   ): Promise<T | undefined>;
-  /** What is served to a caller whose scopes grant everything. */
+  /** Everything served to a caller whose scopes grant everything. */
   readonly whole: Offered;
   servlet(prepared: PreparedServlet): Servlet;
 }
 
-/** The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`, `insufficient_scope`. */
+/**
+ * The entry of this reference; not a promise for a tool whose catalog is known. Throws `invalid_params`,
+ * `insufficient_scope`.
+ */
 export function resolve(ref: CallRef, of: Offered): Entry | Promise<Entry> {
   if (ref.kind === "tool") {
     const tool = of.shared?.tools.get(ref.name);
@@ -103,7 +106,7 @@ function calledTool(
   const isCaller = tool.target !== undefined;
   // A resumed call keeps the arguments that its profile pinned when it began, even if there were none.
   const { pinned: own = of.access.isAtProfile ? (tool.pinned ?? {}) : undefined } = ref;
-  // The pinned arguments are for the tool that the call becomes one of.
+  // The pinned arguments belong to the tool that the call is redirected to.
   const pinned = isCaller ? undefined : own;
   const whole = pinned === undefined ? ref.input : { ...ref.input, ...pinned };
   const { value, issues: others } = checkWithoutNulls(tool.input, whole);
@@ -120,7 +123,7 @@ function calledTool(
   return { ...entry, misfit: text, run };
 }
 
-/** The entry of the tool that a call of `caller` is for: from here on it is a call of that tool. */
+/** The entry of the tool that a call of `caller` is redirected to: from here on it is a call of that tool. */
 async function targetTool(
   caller: ToolEntry,
   { input, pinned }: CallRef & { kind: "tool" },
@@ -157,7 +160,7 @@ async function promptNamed(name: string, of: Offered): Promise<PromptEntry> {
 
 async function unknown(kind: "tool" | "prompt", name: string, of: Offered): Promise<Fault> {
   const { [`${kind}s` as const]: all, tools } = await of.catalog();
-  // A model may not call each tool that there is.
+  // A model may not call every tool.
   const others = [...all.keys()].filter((one) => one !== name);
   const meant = nearest(name, others);
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
@@ -166,7 +169,7 @@ async function unknown(kind: "tool" | "prompt", name: string, of: Offered): Prom
   return new Fault("invalid_params", `Unknown ${kind}: ${name}.${hint} ${place}`);
 }
 
-/** The entry of a tool of any version, with checked arguments, of which `pinned` are not its caller's. */
+/** The entry of a tool of any version, with checked arguments, of which the profile has set `pinned`. */
 export function toolEntry(
   tool: ToolEntry,
   input: Json,
@@ -190,21 +193,23 @@ export function toolEntry(
   };
 }
 
-/** The servlet that this URI belongs to, whatever the caller's scopes are. Throws `insufficient_scope`. */
+/** The servlet that this URI belongs to, regardless of the caller's scopes. Throws `insufficient_scope`. */
 export async function resourceAt(uri: string, of: Offered): Promise<FoundResource> {
   const found = await resourceOwner(uri, of);
   of.access.demand(found);
   return found ?? unlistedResource(uri);
 }
 
-/** The resource with this URI, also one that the caller's scopes do not grant; undefined if no servlet has it. */
+/** The resource with this URI, even if the caller's scopes do not grant it; undefined if no servlet has it. */
 export const resourceOwner = (uri: string, of: Offered): Promise<FoundResource | undefined> =>
   (of.access.isNarrow ? of.whole : of).find(
     (catalog) => findResource(catalog, uri),
     (shared) => (shared.resources.has(uri) ? findResource(shared, uri) : undefined),
   );
 
-/** Reads a resource by the servlet that it belongs to, or else by each that may know it, until one succeeds. */
+/**
+ * Reads a resource from the servlet that it belongs to, else from each servlet that may know it, until one succeeds.
+ */
 async function readResource(
   { servlet: owner, own: uri, read }: FoundResource,
   call: CallContext,
@@ -223,13 +228,13 @@ async function readResource(
   throw noResource(uri);
 }
 
-/** Codes of the faults after which another servlet is asked for a resource. */
+/** Codes of faults after which the next servlet is asked for a resource. */
 const PASSING: ReadonlySet<string> = new Set([
   ...["servlet_failed", "not_configured", "servlet_error", "not_found", "unavailable"],
 ]);
 
 /**
- * The servlet whose prompt or resource a completion is for, and the request in its own names. Throws `invalid_params`,
+ * The servlet of a completion's prompt or resource, and the request in its own names. Throws `invalid_params`,
  * `insufficient_scope`.
  */
 async function completerOf(
@@ -264,7 +269,7 @@ const pinnedIssue = (name: string) => ({
   message: "is set by the server at this endpoint: leave it out",
 });
 
-/** The arguments of a call without those that its caller did not send, and these. */
+/** The arguments that the caller sent, separated from the pinned ones. */
 function callersPart(input: Json, pinned: Json | undefined): { input: Json; pinned?: Json } {
   if (pinned === undefined) return { input };
   const own = Object.entries(input).filter(([name]) => !Object.hasOwn(pinned, name));

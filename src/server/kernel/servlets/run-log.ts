@@ -1,4 +1,4 @@
-/** How did a run of a servlet end, and where it failed, why and what can be done about it? */
+/** Logs runs of servlets: how each ended and, if it failed, why and what to do. */
 import type { CountedRun } from "../observe/counted.ts";
 import { Fault, type FaultCode } from "../core/errors.ts";
 import { failureOf, type RunOutcome } from "./failures.ts";
@@ -10,20 +10,20 @@ import { beginningOf, printable, printableJson, printableLines } from "../core/t
 import type { Ending } from "../wasm/call.ts";
 import type { Deployment } from "./deployment.ts";
 
-/** Characters of a servlet's error that operators are shown. */
+/** Characters of a servlet's error that operators see. */
 const ERROR_EXCERPT = 300;
 
 /** One run of a servlet in the run log, without its input and output. */
 interface RunLine {
-  /** When it was begun, in ISO 8601. */
+  /** When it began, in ISO 8601. */
   time: string;
-  /** Of the request, as the client gave it. */
+  /** The request's id, as sent by the client. */
   id: string | number;
   principal: string;
-  /** The revision of MCP that its client speaks. */
+  /** The MCP revision of its client. */
   protocol: string | undefined;
   servlet: string;
-  /** The export that was run, and the tool, prompt, resource or template that the call named. */
+  /** The export, and the tool, prompt, resource or template that the call named. */
   export: string;
   subject: string | undefined;
   outcome: RunOutcome;
@@ -34,7 +34,7 @@ interface RunLine {
   gave: number;
   /** Number of recorded answers that were replayed. */
   replayed: number;
-  /** Why it failed, unless the servlet has said so to its caller alone, and what operators can do. */
+  /** Why it failed, unless the servlet told only its caller, and what operators can do. */
   message?: string;
   advice?: string;
 }
@@ -43,7 +43,7 @@ interface RunLine {
 type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
   Partial<Pick<CallContext, "subject" | "taskId" | "recorded" | "fuelUsed">>;
 
-/** Faults of servlets and of this server, whose messages nobody else has written. */
+/** Faults of servlets and of this server, with messages that no one else wrote. */
 const TOLD = new Set<FaultCode>([
   ...(["internal", "servlet_failed", "not_configured", "unavailable"] as const),
   ...(["storage_full", "too_many"] as const),
@@ -56,7 +56,7 @@ type LoggedRun = Pick<RunLine, "servlet" | "export" | "given"> & {
   deployment: Deployment;
 };
 
-/** Writes the line of a run that has ended, with what was read of it, and counts it. */
+/** Logs a run that has ended, with its interpreted result, and counts it. */
 export function tellEnded(watched: LoggedRun, ending: Ending, result: unknown): void {
   const isError = isObject(result) && result["isError"] === true;
   const verdict = verdictOf(ending, isError);
@@ -64,22 +64,24 @@ export function tellEnded(watched: LoggedRun, ending: Ending, result: unknown): 
   const isOver = !(result instanceof Suspended);
   const error = isError ? textsIn(result).join(" ") : "";
   tell(watched, ending, { ...verdict, ...(isOver && { error }) });
-  // It has only logged what reads like that.
+  // It has only logged text that looks like a failure.
   if (verdict.outcome === "returned" && "failure" in ending && ending.failure !== undefined)
     watched.deployment.log(watched.servlet, "error", ending.failure);
 }
 
-/** Writes the line of a run that has thrown, or has an ending that cannot be read, and counts it. */
+/** Logs a run that has thrown, or whose ending is invalid, and counts it. */
 export function tellFailed(watched: LoggedRun, ending: Ending | undefined, error: unknown): void {
   const isOwn = ending !== undefined && ending.kind !== "returned";
   const fault = Fault.from(error);
   const verdict = isOwn ? verdictOf(ending, true) : faultVerdict(fault);
-  // A task without room runs again.
+  // A task that found no room runs again.
   const isOver = watched.call.taskId === undefined || !isShortage(fault);
   tell(watched, ending, { ...verdict, ...(isOver && { error: fault.message }) });
 }
 
-/** Logs and counts a call that was rejected before its servlet ran: its arguments do not match the tool's input schema. */
+/**
+ * Logs and counts a call that was rejected before its servlet ran: its arguments do not match the tool's input schema.
+ */
 export const tellMisfit = (
   servlet: string,
   { call, error, deployment }: Pick<LoggedRun, "call" | "deployment"> & { error: string },
@@ -117,7 +119,7 @@ function tell(watched: LoggedRun, ending: Ending | undefined, verdict: Verdict):
   const failure = outcome === "returned" || outcome === "waits" ? undefined : failureOf(outcome);
   const ms = Date.now() - began;
   if (count !== undefined) {
-    // The address of a resource may say something of its caller, and there are any number.
+    // The URI of a resource may reveal something about its caller, and has unlimited variety.
     const tool = subject === undefined || subject.includes(":") ? run : subject;
     const fuel = Math.max(0, fuelIn(ending) - fuelUsed);
     const { name: caller } = principal;
@@ -153,13 +155,13 @@ function tell(watched: LoggedRun, ending: Ending | undefined, verdict: Verdict):
   else record.print(record.format === "json" ? printableJson(line) : textOf(line));
 }
 
-/** The first line of a message, which has no line numbers and so is the same for each such failure. */
+/** The first line of a message, without line numbers and so equal for equal failures. */
 const briefly = (message: string): string => beginningOf(message.split("\n", 1)[0]!, ERROR_EXCERPT);
 
-/** Fuel that the runs of a call have used. */
+/** Fuel used by the runs of a call. */
 export const fuelIn = (ending: Ending | undefined): number => ending?.fuelUsed ?? 0;
 
-/** Printable, whatever characters the names contain; only a message may have more than one line. */
+/** Printable, whatever characters the names contain; only a message may have several lines. */
 const textOf = (line: RunLine): string => {
   const { time, principal, servlet, subject, outcome, ms, given, gave, id, advice, message } = line;
   const head = `${time} ${principal}: ${servlet} ${subject ?? line.export} ${outcome} after ${ms} ms, ${given} in, ${gave} out, id ${id}`;

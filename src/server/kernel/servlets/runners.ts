@@ -1,16 +1,16 @@
-/** Where exports of servlets run that do not run in the isolate that serves them. */
+/** Runners of servlets that do not run in the isolate that serves them. */
 import { Fault } from "../core/errors.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment, ServletRunner } from "./deployment.ts";
 import { keepsState } from "./manifest.ts";
 
-/** The first that takes this servlet; undefined for one that runs here. */
+/** The first runner that accepts this servlet; undefined if it runs here. */
 export const runnerFor = (
   servlet: PreparedServlet,
   { runners = [] }: Pick<Deployment, "runners">,
 ): ServletRunner | undefined => runners.find((one) => one.takes(servlet));
 
-/** Runs servlets that keep state; with `lists`, they are asked for them in the state of a caller. */
+/** Runs servlets that keep state; with `lists`, their lists depend on the caller's state. */
 export const stateRunner = (
   run: ServletRunner["run"],
   lists?: ServletRunner["lists"],
@@ -27,12 +27,12 @@ export const loadedRunner = (run: ServletRunner["run"]): ServletRunner => ({
   run,
 });
 
-/** The fault of a servlet that keeps state, on a server that keeps none. */
+/** The fault of a stateful servlet on a server without state. */
 export const withoutState = (name: string) =>
   new Fault(
     "unavailable",
     `The servlet ${name} keeps state, and the binding SERVLET_STATES is missing: add the Durable Object to wrangler.toml.`,
   );
 
-/** Refuses servlets that keep state: the last runner of a server, whose features may run them before. */
+/** Refuses stateful servlets: the last runner of a server, after those of features. */
 export const noState: ServletRunner = stateRunner(({ name }) => Promise.reject(withoutState(name)));

@@ -11,10 +11,10 @@ export type Scopes = Readonly<Record<string, readonly string[]>>;
 /** Kinds of entries. Views and the files of skills are resources that the server serves itself. */
 export type EntryKind = "tools" | "prompts" | "resources" | "skills" | "views";
 
-/** True if an entry of a servlet may be used, by its own name (a resource: its URI). */
+/** True if an entry of a servlet may be used, by its own name (for a resource: its URI). */
 export type May = (servlet: string, name: string, kind?: EntryKind) => boolean;
 
-/** The servlets of the server itself: one for all callers, one for those with the scope `operator`. */
+/** The server's own servlets: one for all callers, one for those with the scope `operator`. */
 export const SERVER_SERVLET = "server";
 export const OPERATOR_SERVLET = "server-operator";
 
@@ -22,22 +22,22 @@ export const OPERATOR_SERVLET = "server-operator";
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   SERVER_SERVLET,
   OPERATOR_SERVLET,
-  // The scopes of profiles begin with it.
+  // The prefix of profiles' scopes.
   "profile",
 ]);
 
-/** The tool by which a client gets the result of a call that has waited. */
+/** The tool by which a client gets the result of a call that waited. */
 export const GET_RESULT = "get_result";
 
-/** The tools by which a model finds and calls others, where tools are searched. */
+/** The tools by which a model finds and calls other tools, where tools are searched. */
 export const SEARCH_TOOL = "search_tools";
 export const CALL_TOOL = "call_tool";
 
-/** True for the tools by which others are found and called. */
+/** True for the tools that find and call other tools. */
 export const isForSearch = (servlet: string, own: string): boolean =>
   servlet === SERVER_SERVLET && (own === SEARCH_TOOL || own === CALL_TOOL);
 
-/** The tools of these servlets, whose names no other tool may have: clients would call the wrong one. */
+/** Tools of these servlets, whose names are reserved: clients would call the wrong one. */
 export const RESERVED_TOOLS = [
   GET_RESULT,
   SEARCH_TOOL,
@@ -47,13 +47,13 @@ export const RESERVED_TOOLS = [
   "uninstall_servlet",
 ] as const;
 
-/** The grants of a caller without scopes: all but what needs one. */
+/** The grants of a caller without scopes: everything except operator tools. */
 export const mayUnscoped: May = (servlet) => servlet !== OPERATOR_SERVLET;
 
 export const patternsBy = (scopes: readonly string[], configured: Scopes): string[] =>
   scopes.flatMap((scope) => patternsOf(scope, configured));
 
-/** The grants of these scopes, as configured; a scope may be a pattern itself. */
+/** The grants of these scopes, as configured; a scope may itself be a pattern. */
 export function mayBy(scopes: readonly string[], configured: Scopes): May {
   const patterns = patternsBy(scopes, configured);
   return (servlet, name) =>
@@ -63,14 +63,17 @@ export function mayBy(scopes: readonly string[], configured: Scopes): May {
       : patterns.some((pattern) => grants(pattern, servlet, name)));
 }
 
-/** True if a pattern has this name of a servlet. Splits at the first colon only: URIs contain colons and may be chosen by callers, so they must not match the servlet's part. */
+/**
+ * True if a pattern has this name of a servlet. Splits at the first colon only: URIs contain colons and may be chosen
+ * by callers, so they must not match the servlet's part.
+ */
 export function grants(pattern: string, servlet: string, name: string): boolean {
   const colon = pattern.indexOf(":");
   if (colon < 0) return false;
   return fits(pattern.slice(0, colon), servlet) && fits(pattern.slice(colon + 1), name);
 }
 
-/** The first of these scopes that grants more than `own` does; undefined if none does, as for an owner, who has no scopes. */
+/** The first of these scopes that grants more than `own`; undefined if none does, as for an owner without scopes. */
 export function beyondOwn(
   scopes: readonly string[],
   own: readonly string[] | undefined,
@@ -81,7 +84,7 @@ export function beyondOwn(
   const isOwn = (wanted: string) => {
     if (wanted.startsWith(PROFILE))
       return grantsProfile(own, configured, wanted.slice(PROFILE.length));
-    // A pattern that matches the text of another one, asterisks included, grants all that it grants.
+    // A pattern that matches the text of another, asterisks included, grants everything that the other grants.
     const [servlet = "", name = ""] = wanted.split(/:(.*)/s);
     return patterns.some((pattern) => grants(pattern, servlet, name));
   };
@@ -105,7 +108,7 @@ export function isScope(
 
 const PROFILE = "profile:";
 
-/** True if these scopes grant the profile. A pattern with `*` for the servlet does not: it means tools. */
+/** True if these scopes grant the profile. A pattern with `*` for the servlet does not: it refers to tools. */
 export const grantsProfile = (
   scopes: readonly string[],
   configured: Scopes,
@@ -115,14 +118,14 @@ export const grantsProfile = (
     (pattern) => pattern.startsWith(PROFILE) && fits(pattern.slice(PROFILE.length), profile),
   );
 
-/** A scope that grants this. */
+/** A scope that grants this entry. */
 export function scopeFor(servlet: string, name: string, configured: Scopes): string {
   const isEnough = ([, patterns]: [string, readonly string[]]) =>
     patterns.some((pattern) => grants(pattern, servlet, name));
   return Object.entries(configured).find(isEnough)?.[0] ?? `${servlet}:${name}`;
 }
 
-/** A client may request a pattern of its own, of at most `limits.idCharacters`. */
+/** The patterns of a scope. A client may request its own pattern, of at most `limits.idCharacters`. */
 function patternsOf(scope: string, configured: Scopes): readonly string[] {
   if (Object.hasOwn(configured, scope)) return configured[scope]!;
   return scope.includes(":") && scope.length <= limits.idCharacters ? [scope] : [];

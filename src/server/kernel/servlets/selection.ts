@@ -12,21 +12,21 @@ import { newest } from "./toolkit.ts";
 /** The catalog of one caller. */
 export interface SeenCatalog {
   catalog: Catalog;
-  /** Why the catalog may lack entries: a servlet could not be asked for now. */
+  /** Why the catalog may lack entries: a servlet could not be asked. */
   failure?: Fault | undefined;
 }
 
-/** What is served, and how its lists are asked for. */
+/** The servlets served, and how their lists are read. */
 interface Served {
   servlets: readonly PreparedServlet[];
   deployment: Deployment;
   lister: Lister;
 }
 
-/** The catalog as callers with one access have it. */
+/** The catalog for callers with the same access. */
 export class Selection {
   readonly access: Access;
-  /** The servlets of which it may have entries. */
+  /** The servlets that may have entries in it. */
   readonly members: readonly PreparedServlet[];
   /** The newest version of each toolkit, which MCP clients see. */
   readonly newest: readonly PreparedServlet[];
@@ -52,7 +52,7 @@ export class Selection {
     this.#deployment = deployment;
   }
 
-  /** The entries that all its callers share, if they are known without waiting. */
+  /** The entries that all its callers share, if known without waiting. */
   get known(): Catalog | undefined {
     const { catalog, at = 0 } = this.#shared ?? {};
     return this.isDynamic && !isRecent(at, limits.dynamicListMs) ? undefined : catalog;
@@ -68,7 +68,7 @@ export class Selection {
     return catalog;
   }
 
-  /** The shared entries, and those that servlets list in the state of this caller. */
+  /** The shared entries, and those that servlets list in this caller's state. */
   async seenBy(viewer: Viewer): Promise<SeenCatalog> {
     const asked = this.stateful.map((one) => this.#lister.seenBy(one, viewer));
     const all = await Promise.all(asked);
@@ -101,7 +101,7 @@ const CACHED = 100;
 
 /** The catalog, filtered for each access. */
 export class Catalogs {
-  /** What nothing narrows. */
+  /** The unrestricted selection. */
   readonly whole: Selection;
   readonly #served: Served;
   readonly #narrow = new Map<string, Selection>();
@@ -111,7 +111,10 @@ export class Catalogs {
     this.#served = served;
   }
 
-  /** The selection for callers of this profile with these scopes. A scope that grants the profile grants all that it has. */
+  /**
+   * The selection for callers of this profile with these scopes. A scope that grants the profile grants all of its
+   * entries.
+   */
   of({ profile, scopes }: AccessKey): Selection {
     const { deployment } = this.#served;
     const isGranted =

@@ -1,4 +1,6 @@
-/** Elicitations that the server answers itself: a kept secret or a connected account of the caller, or the page for it. */
+/**
+ * Elicitations that the server answers itself: with a stored secret or a connected account of the caller, or by a page.
+ */
 import { ACCOUNT_MODE, SECRET_MODE, type LookUp } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
 import { orAborted } from "../core/errors.ts";
@@ -11,7 +13,7 @@ import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment } from "./deployment.ts";
 import { variableOf } from "./variables.ts";
 
-/** Who asks. */
+/** The requester. */
 interface Asking {
   servlet: PreparedServlet;
   call: CallContext;
@@ -24,7 +26,10 @@ type Finder = (params: Json, ms: number, asking: Asking) => Promise<Json | strin
 const UNKNOWN =
   "This server does not know who is calling, so it keeps nothing for its callers. Its owner gives it keys or a sign-in (docs/access.md).";
 
-/** The secret passes through no client: `{action, content: {secret}}`, or `{url}` of the page on which the caller enters it. */
+/**
+ * The secret passes through no client: `{action, content: {secret}}`, or the `{url}` of the page on which the caller
+ * enters it.
+ */
 const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
   const { principal, link } = asking.call;
   const { secrets } = asking.deployment;
@@ -34,13 +39,16 @@ const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
   const secret = await secrets.find(principal.name, of, { after: Number(after), ms });
   if (secret !== undefined) return { action: "accept", content: { secret } };
   if (link === undefined) return "Its caller cannot open pages of this server.";
-  // It stands in an address.
+  // It becomes part of a URL.
   const brief = beginningOf(textIn(message), limits.pageCharacters);
   const page = { ...of, principal: principal.name, message: brief };
   return { url: await secrets.page(link.origin, page) };
 };
 
-/** Answers a request for an account of the caller: `{action}`, or `{url}` of the page on which the caller connects it. */
+/**
+ * Answers a request for an account of the caller: `{action}`, or the `{url}` of the page on which the caller connects
+ * it.
+ */
 const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deployment }) => {
   const { principal, link } = call;
   const { accounts } = deployment;
@@ -57,7 +65,10 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   return { url: await accounts.connectPage(link.origin, principal.name, grant) };
 };
 
-/** The variable of the server's own secret for this service, if it is not set; the servlet would use it instead of the caller's. */
+/**
+ * The variable of the server's own secret for this service, if it is not set; the servlet would use it instead of the
+ * caller's.
+ */
 const missingSecret = ({ servlet, deployment }: Asking, service: string): string | undefined =>
   (servlet.manifest.allowed_secrets ?? [])
     .filter((one) => one.service === service)

@@ -24,14 +24,14 @@ import { mapValues } from "../core/values.ts";
 import { tidyToolResult } from "./tidy/results.ts";
 
 /**
- * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool
- * returns a result with `isError`, so that a model can correct its call. Every other failure is thrown as a `Fault`.
+ * One servlet of any dialect. Names are the servlet's own. Results are valid in the newest MCP; a failing tool returns
+ * a result with `isError`, so that a model can correct its call. Every other failure is thrown as a `Fault`.
  */
 export interface Servlet {
   /** True if it can list such entries. */
   lists(kind: keyof Lists): boolean;
   list<K extends keyof Lists>(kind: K, call: CallContext): Promise<Lists[K]>;
-  /** `demandFit` throws a `Fault` for a result that is not what the tool promises. */
+  /** `demandFit` throws a `Fault` if a result does not match the tool's output schema. */
   callTool(
     name: string,
     args: Json,
@@ -50,7 +50,7 @@ export interface Servlet {
   readonly completes: boolean;
 }
 
-/** Runs one export of the servlet with this input, and reads what came of it. */
+/** Runs one export of the servlet with this input, and reads its output. */
 type Run = <T>(
   name: string,
   input: string,
@@ -94,7 +94,7 @@ export function outputOf(ending: Ending): Json {
     throw faulty("The servlet's output is not JSON.");
   }
   if (!isObject(output)) throw faulty("The servlet's output is not a JSON object.");
-  // A short text cannot be deep.
+  // A short text cannot be nested deeply.
   const isLong = ending.output.length > 2 * limits.outputDepth;
   if (isLong && excessOf(output, { depth: limits.outputDepth }) !== undefined)
     throw faulty(`The servlet's output is nested too deeply (limit ${limits.outputDepth} levels).`);
@@ -104,7 +104,7 @@ export function outputOf(ending: Ending): Json {
   return output;
 }
 
-/** The call of a run that has been interrupted. */
+/** The suspended call of an interrupted run. */
 export const suspendedBy = (ending: Ending & { kind: "suspended" }): Suspended =>
   new Suspended(ending.reason, ending.fuelUsed, ending);
 
@@ -161,7 +161,7 @@ export function toolOutcome(
   });
 }
 
-/** The error of a servlet that does not handle a client's lack of a capability. */
+/** The error of a servlet that does not handle a client's missing capability. */
 const MISSING_CAPABILITY = -32021;
 
 /** The JSON-RPC error that a servlet chose. Reserved codes of the specification are replaced. */
@@ -199,18 +199,18 @@ export interface ListFailure {
   message: string;
 }
 
-/** The lists of a servlet: those that it does not give are empty. */
+/** The lists of a servlet; missing lists are empty. */
 export interface CollectedLists {
   lists: Lists;
   failures: readonly ListFailure[];
 }
 
-/** Codes of faults that are the servlet's own. */
+/** Codes of faults caused by the servlet itself. */
 const OWN_FAULTS = new Set([
   ...["servlet_failed", "servlet_error", "missing_capability", "not_found", "not_configured"],
 ]);
 
-/** Asks a servlet for each of its lists; by default without a principal. Throws a `Fault` where it cannot be asked. */
+/** Reads each list of a servlet; by default without a principal. Throws a `Fault` if the servlet cannot be asked. */
 export async function listAll(servlet: Servlet, call = nobodysCall): Promise<CollectedLists> {
   const failures: ListFailure[] = [];
   const list = async <K extends keyof Lists>(kind: K): Promise<Lists[K]> => {
@@ -231,7 +231,7 @@ export async function listAll(servlet: Servlet, call = nobodysCall): Promise<Col
   return { lists, failures };
 }
 
-/** The lists of a servlet that offers nothing. */
+/** The lists of a servlet without entries. */
 export const NO_ENTRIES: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] };
 
 /** The entries of each list, in words. */
@@ -242,6 +242,6 @@ export const KIND_NAMES: Readonly<Record<keyof Lists, string>> = {
   prompts: "prompts",
 };
 
-/** A failure in words, which follow the servlet's name. */
+/** A failure as text that follows the servlet's name. */
 export const describeFailure = ({ kind, message }: ListFailure): string =>
   `has no list of ${KIND_NAMES[kind]}, as it fails: ${message}`;

@@ -20,14 +20,14 @@ import { fuelOf, keepsState } from "./manifest.ts";
 
 /** The parts of a call that its guest may use. */
 export interface CallParts {
-  /** The caller key; absent where it is not known who is calling. */
+  /** The caller key; absent if the caller is unknown. */
   caller: string | undefined;
   trace: Trace | undefined;
   fuelUsed: number | undefined;
   credentials: CallCredentials | undefined;
-  /** Of a call that a servlet has made. */
+  /** The budget share of a nested call. */
   share: CallContext["share"];
-  /** Its place among the calls that servlets make. */
+  /** Its path among nested calls. */
   place: string | undefined;
 }
 
@@ -44,7 +44,7 @@ const configs = oncePer(({ variables }: Deployment) =>
   oncePer((bundled: PreparedServlet) => configOf(bundled, variables)),
 );
 
-/** Copies those functions of a call that are there. */
+/** Copies the functions that a call has. */
 function copyFunctions(from: CallFunctions, to: CallFunctions): void {
   for (const name of CALL_FUNCTIONS) if (from[name]) to[name] = from[name] as never;
 }
@@ -78,7 +78,7 @@ export function setupOf(
     log: (level, text) => log(bundled.name, level, text),
     notify: call.notify,
     ask: call.ask,
-    // A servlet need not know under which name it is served.
+    // A servlet need not know the name that it is served under.
     viewUri: (named) =>
       Object.keys(manifest.views ?? {})
         .map((view) => ({ view, uri: viewUri(bundled.name, view) }))

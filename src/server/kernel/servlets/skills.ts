@@ -1,8 +1,8 @@
-/** Skills, folders of instructions for models, as a servlet or the project brings them. */
+/** Skills: folders of instructions for models, from a servlet or the project. */
 import type { PreparedServlet, Skills } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 
-/** True if a skill of the project has the folder that the skills of a servlet with this name would have. */
+/** True if a skill of the project uses the folder that the skills of a servlet with this name would have. */
 export const isSkillOfProject = (servlets: readonly PreparedServlet[], name: string): boolean =>
   servlets.some(
     (one) =>
@@ -10,7 +10,7 @@ export const isSkillOfProject = (servlets: readonly PreparedServlet[], name: str
       one.skills?.files.some(({ path }) => path.startsWith(`${name}/`)),
   );
 
-/** The characters of all entries of skills: each lists all files of its folder, also those of skills within it. */
+/** The characters of all skill entries: each lists all files of its folder, including those of nested skills. */
 export const entryCharacters = ({ skills, files }: Skills): number =>
   skills
     .flatMap(({ path }) => files.filter((file) => file.path.startsWith(`${path}/`)))

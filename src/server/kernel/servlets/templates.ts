@@ -6,7 +6,7 @@ import type { Steps } from "../schema/steps.ts";
 export type TemplateMatcher = (uri: string, steps: Steps) => boolean;
 
 /**
- * The matcher of a URI template; one that is too long matches nothing.
+ * The matcher of a URI template; an overlong template matches nothing.
  * https://www.rfc-editor.org/rfc/rfc6570
  */
 export function templateMatcher(template: string): TemplateMatcher {
@@ -20,8 +20,8 @@ const partsOf = (template: string): string[] => template.split(/(\{[^{}]*\})/);
 const isExpression = (part: string) => part.startsWith("{") && part.endsWith("}");
 
 /**
- * Negative if URIs that fit both templates belong to the first: the one with the longer literal prefix, else with more literal
- * characters, else with fewer expressions that take slashes.
+ * Negative if URIs that match both templates belong to the first: the one with the longer literal prefix, else with
+ * more literal characters, else with fewer expressions that match slashes.
  */
 export function compareTemplates(first: string, second: string): number {
   const ranks = [first, second].map((template) => {
@@ -35,7 +35,7 @@ export function compareTemplates(first: string, second: string): number {
   return at < 0 ? 0 : other[at]! - one[at]!;
 }
 
-/** A short URI that fits the template. */
+/** A short URI that matches the template. */
 export const sampleOf = (template: string): string =>
   partsOf(template)
     .map((part) => {
@@ -45,7 +45,7 @@ export const sampleOf = (template: string): string =>
     })
     .join("");
 
-/** A part of a template, an expression or not, as a regular expression. */
+/** A literal or an expression of a template, as a regular expression. */
 function sourceOf(part: string): string {
   if (!isExpression(part)) return part.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
   switch (part[1]) {

@@ -8,12 +8,12 @@ interface Versioned {
 
 const DEFAULT_VERSION = "1.0.0";
 
-/** The toolkit's name: the manifest's, or else the servlet's. */
+/** The toolkit's name: from the manifest, else the servlet's name. */
 export const toolkitOf = ({ name, manifest }: Versioned): string => manifest.toolkit ?? name;
 
 export const versionOf = ({ manifest }: Versioned): string => manifest.version ?? DEFAULT_VERSION;
 
-/** A name reduced to the characters of ids. */
+/** A name reduced to the characters allowed in ids. */
 export const folded = (name: string): string => name.replace(/[^A-Za-z0-9_]+/g, "_") || "_";
 
 /** Compares versions `x.y.z`, the oldest first. */
@@ -23,7 +23,7 @@ export function compareVersions(a: string, b: string): number {
   return at < 0 ? 0 : left![at]! - right![at]!;
 }
 
-/** The servlets with the newest version of their toolkit: those for clients without versions. */
+/** The servlets with the newest version of their toolkit, for clients without versions. */
 export function newest<T extends Versioned>(servlets: readonly T[]): T[] {
   const versions = new Map<string, string>();
   for (const servlet of servlets) {

@@ -19,7 +19,7 @@ interface KeyringEntry {
 export const variableOf = ({ service, user, variable }: KeyringEntry): string =>
   variable ?? `${service}_${user}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
 
-/** The names that a manifest uses, each with its place there; an optional one has a default, or comes from callers. */
+/** The variables that a manifest uses, each with its place; an optional one has a default, or comes from callers. */
 function variablesIn({
   env_vars = {},
   allowed_secrets = [],
@@ -40,7 +40,7 @@ function variablesIn({
     ...allowed_secrets.map((entry, at) => ({
       place: `allowed_secrets.${at}`,
       variable: variableOf(entry),
-      // Callers of Open Tool Calling bring such a secret.
+      // Callers of Open Tool Calling send such a secret.
       isOptional: secrets.some(({ id }) => id === variableOf(entry)),
     })),
   ];
@@ -51,7 +51,7 @@ interface WithVariables {
   manifest: Parameters<typeof variablesIn>[0];
 }
 
-/** Which of the servlets need which variables or secrets that are not set: "issues needs ISSUES_API". */
+/** Servlets and the unset variables or secrets that they need: "issues needs ISSUES_API". */
 export const missingIn = (
   servlets: readonly WithVariables[],
   isSet: (name: string) => boolean,
@@ -63,7 +63,9 @@ export const missingIn = (
     return missing.length === 0 ? [] : `${name} needs ${[...new Set(missing)].join(", ")}`;
   });
 
-/** The variables among these, none of the server's own, that no servlet uses, in words; all, or those that are misspelt. */
+/**
+ * The variables among these that neither a servlet nor the server uses, in words; all of them, or only misspelt ones.
+ */
 export function unusedIn(
   servlets: readonly WithVariables[],
   names: readonly string[],
@@ -82,7 +84,7 @@ export function unusedIn(
     });
 }
 
-/** That, and how to set them; undefined if none is missing. */
+/** The missing settings, and how to set them; undefined if none is missing. */
 export function describeMissing(
   ...[servlets, isSet]: Parameters<typeof missingIn>
 ): string | undefined {
@@ -91,7 +93,7 @@ export function describeMissing(
   return `Settings are missing: ${lacking.join("; ")}. Set each in .dev.vars, or .env where you have that, for dev and start, and with npx wrangler secret put NAME for the deployed Worker.`;
 }
 
-/** Why this manifest is refused: the places where it names what belongs to the server itself. */
+/** Why this manifest is refused: the places where it names variables of the server itself. */
 export const ownVariablesIn = (
   manifest: Parameters<typeof variablesIn>[0],
   isOwn: (name: string) => boolean = isServersOwn,

@@ -10,13 +10,13 @@ const FEATURES = {
 };
 
 /**
- * The headers of a view that declares this in its `_meta.ui`.
+ * The headers of a view with this `_meta.ui`.
  * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx#4-content-security-policy-enforcement
  */
 export function viewHeaders(type: "text/html" | "text/plain", { csp, permissions }: Json) {
   const declared = isObject(csp) ? csp : {};
   const granted = isObject(permissions) ? permissions : {};
-  // Of an opaque origin nothing is 'self'. A servlet that makes its views itself may declare anything.
+  // With an opaque origin, nothing is 'self'. A servlet that makes its views itself may declare anything.
   const of = (key: string, ...others: string[]): string => {
     const given = declared[key];
     const origins = Array.isArray(given)

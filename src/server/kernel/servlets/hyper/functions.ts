@@ -22,7 +22,7 @@ async function plainAnswers(guest: Guest, asks: Asks): Promise<Record<string, Js
   return mapValues(await askAll(guest, asks), plainAnswer);
 }
 
-/** The key of an ask to which the guest gave none: `ask_1`, `ask_2`, … */
+/** The key of an ask without one of the guest's own: `ask_1`, `ask_2`, … */
 const nextKey = ({ journal }: Guest): string => `ask_${journal.position + 1}`;
 
 async function askOne(guest: Guest, ask: Ask): Promise<Json> {
@@ -56,11 +56,11 @@ function askOf(method: Ask["method"], given: Json): Ask {
   const { timeout, ...rest } = given;
   const params = { mode: "form", ...(withDashes(rest) as Json) };
   if (typeof timeout !== "number" || !(timeout > 0)) return { method, params };
-  // The guest may write 1e999, which is read as infinity, which JSON cannot express.
+  // The guest may write 1e999, which is parsed as infinity, which JSON cannot express.
   return { method, params, timeoutMs: Math.ceil(Math.min(timeout, limits.taskMs)) };
 }
 
-/** A sampling request, with images and sounds as every client reads them. */
+/** A sampling request, with images and sounds in the form that every client reads. */
 function withTidyMedia(params: Json): Json {
   if (!Array.isArray(params["messages"])) return params;
   const tidy = (block: unknown) =>
@@ -73,7 +73,7 @@ function withTidyMedia(params: Json): Json {
   return { ...params, messages };
 }
 
-/** Servlets of hyper-mcp's interface write `"format": "date_time"`, at any depth. */
+/** Replaces `"format": "date_time"`, which hyper-mcp's interface uses, at any depth. */
 function withDashes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDashes);
   if (!isObject(value)) return value;
@@ -101,7 +101,7 @@ function callersToken({ setup }: Guest, { id, client_id, scopes = null }: Json):
   return token === undefined ? undefined : { access_token: token, expires_at: null, scopes };
 }
 
-/** Functions of `extism:host/user`, those of hyper-mcp and others: each takes and returns a block of JSON. */
+/** Functions of `extism:host/user`, hyper-mcp's and this server's own: each takes and returns a block of JSON. */
 export const userFunctions: HostFunctions = {
   create_elicitation: asks("elicitation/create", "create_elicitation"),
   create_message: asks("sampling/createMessage", "create_message"),
@@ -126,8 +126,8 @@ export const userFunctions: HostFunctions = {
     return guest.put(JSON.stringify(isOne ? answers[key] : answers));
   },
   /**
-   * Calls a tool of another servlet: `{name, arguments}` → `{result}`, or `{failed, message}` (see `ToolCallReason`). Or
-   * several together: `{key: call}` → `{key: answer}`.
+   * Calls a tool of another servlet: `{name, arguments}` → `{result}`, or `{failed, message}` (see `ToolCallReason`).
+   * Or several together: `{key: call}` → `{key: answer}`.
    */
   call_tool: async (guest, block: bigint) => callTools(guest, block),
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
@@ -147,8 +147,8 @@ export const userFunctions: HostFunctions = {
     guest.leaves = "new state";
   },
   /**
-   * Extism's `http_request` for guests that handle its failure: the status is then 0, and the headers are
-   * `{"error": why}`.
+   * Extism's `http_request` for guests that handle its failure: the status is then 0, and the headers are `{"error":
+   * why}`.
    */
   http_fetch: async (guest, head: bigint, body: bigint) => {
     try {
@@ -159,15 +159,15 @@ export const userFunctions: HostFunctions = {
       return 0n;
     }
   },
-  /** Does something with files in the servlet's folders: see `fileCall`. */
+  /** Performs a file operation in the servlet's folders: see `fileCall`. */
   file_call: fileCall,
   /** Hashes, signs or encrypts bytes: see `cryptoCall`. */
   crypto_call: cryptoCall,
   /** Decodes bytes in one of the encodings of the web: see `decodeText`. */
   decode_text: decodeText,
   /**
-   * Returns `null` if no token was granted. For `{account}`, the caller's account of that name: it is connected, and the
-   * host puts its token in the place of the given one, in `Authorization` headers.
+   * Returns `null` if no token was granted. For `{account}`, connects the caller's account of that name, and returns a
+   * placeholder that the host replaces by the token in `Authorization` headers.
    */
   get_access_token: async (guest, block: bigint) => {
     const asked = guest.json(block, "get_access_token");
@@ -194,7 +194,7 @@ export const userFunctions: HostFunctions = {
     });
     return guest.put(JSON.stringify(token));
   },
-  /** Without a user, also a secret of the caller that was asked for under this name. */
+  /** Without a user, also a secret that the caller has entered under this name. */
   get_keyring_secret: async (guest, key: bigint) => {
     const { service, user = "" } = guest.json(key, "get_keyring_secret");
     if (typeof service !== "string" || typeof user !== "string") return 0n;

@@ -7,7 +7,7 @@ import type { Answer, AskFailure } from "../../core/asks.ts";
 import type { Json } from "../../core/model.ts";
 
 /**
- * The result, or the one that stands for a failure. A client that cannot be asked counts as declining, as on
+ * The result, or a result that represents a failure. A client that cannot be asked counts as declining, as on
  * hyper-mcp's host; any other failure counts as cancelling, since the user has not decided.
  *
  * Throws `missing_capability` if the failure ends the call of such a guest.

@@ -18,12 +18,12 @@ import { GuestError, type Guest } from "../../wasm/guest.ts";
 interface SecretAsk {
   name: string;
   message: string;
-  /** True to ask although one is kept. */
+  /** True to ask even if one is stored. */
   replace: boolean;
   timeoutMs?: number | undefined;
 }
 
-/** Asks the client, or for a secret (an elicitation with mode `secret`) the server. Throws as `checkedAsks`. */
+/** Asks the client or, for a secret (an elicitation with mode `secret`), the server. Throws as `checkedAsks`. */
 export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
   if (Object.values(asks).some(({ params }) => params["mode"] === ACCOUNT_MODE))
     throw new GuestError("An account is connected by a request that uses it: see fetch.");
@@ -35,10 +35,10 @@ export async function askAll(guest: Guest, asks: Asks): Promise<Answers> {
   throw new GuestError("A secret is asked for by itself: ask for the rest before or after.");
 }
 
-/** Throws a `GuestError` where a param is wrong. */
+/** Throws a `GuestError` if a param is wrong. */
 function secretIn({ params, timeoutMs }: Ask): SecretAsk {
   const { name, message = "", replace } = params;
-  // Forms of browsers change a line break or NUL: such a secret could not be deleted any more.
+  // Browser forms change a line break or NUL: such a secret could not be deleted.
   const isNamed =
     typeof name === "string" &&
     name !== "" &&
@@ -51,14 +51,14 @@ function secretIn({ params, timeoutMs }: Ask): SecretAsk {
   );
 }
 
-/** The kept secret of the caller; undefined if there is none. */
+/** The stored secret of the caller; undefined if there is none. */
 export async function keptSecret(guest: Guest, name: string): Promise<string | undefined> {
   const params = { mode: SECRET_MODE, name, message: "", after: 0, since: 0, ms: 0 };
   const found = await ownAnswer(guest, `secret ${name}`, params);
   return secretOf(guest, name, found);
 }
 
-/** The secret in an answer, which is redacted from then on in what the guest logs; undefined if there is none. */
+/** The secret in an answer, redacted from then on in the guest's log lines; undefined if there is none. */
 function secretOf(guest: Guest, name: string, answer: Answer): string | undefined {
   const content = "result" in answer ? answer.result["content"] : undefined;
   const secret = isObject(content) ? content["secret"] : undefined;

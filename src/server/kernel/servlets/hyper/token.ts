@@ -8,7 +8,7 @@ import type { GuestResponse } from "../../wasm/http.ts";
 
 /** The side effects of a grant. With the same answers it makes the same requests. */
 export interface Means {
-  /** An HTTP request of the guest. Throws a `GuestError` where it is refused or fails. */
+  /** An HTTP request of the guest. Throws a `GuestError` if it is refused or fails. */
   request(head: Json, body: Uint8Array): Promise<Pick<GuestResponse, "status" | "body">>;
   /** Params of `elicitation/create`, and the guest's `timeout` in ms → `{action, content?}`. */
   elicit(params: Json): Promise<Json>;
@@ -69,11 +69,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * `get_access_token`: the device grant where there is a
- * `device_authorization_url`, else that of client credentials. Gives `{access_token, expires_at, scopes}`
- * as the reference host does, the time as Rust's serde writes it; null where no token was granted.
+ * `get_access_token`: the device grant if there is a `device_authorization_url`, else the client credentials grant.
+ * Returns `{access_token, expires_at, scopes}` as the reference host does, with the time in the form of Rust's serde;
+ * null if no token was granted.
  *
- * Written by hand although oauth4webapi exists: that refuses answers which the reference host takes
+ * Written by hand although oauth4webapi exists: it rejects responses that the reference host accepts
  * (`verification_url`, `expires_in: null`, `interval: 0`, other token types), and has no polling.
  *
  * Throws a `GuestError` without secrets if a key of `asked` is wrong, or a request is refused or fails.
@@ -137,8 +137,8 @@ async function poll(
 }
 
 /**
- * Sends a form as the client, authenticated as the reference host does it. `granted` is the JSON of a
- * success, `error` that of https://www.rfc-editor.org/rfc/rfc6749#section-5.2.
+ * Sends a form as the client, authenticated as on the reference host. `granted` is the JSON of a success, `error` that
+ * of https://www.rfc-editor.org/rfc/rfc6749#section-5.2.
  */
 async function post(
   url: string,

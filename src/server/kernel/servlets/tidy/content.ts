@@ -54,7 +54,7 @@ export function content(value: unknown): McpContentBlock {
   }
 }
 
-/** The members of `block` that have not moved into `resource`. */
+/** The members of `block` that were not moved into `resource`. */
 function without(block: Json, resource: Json): Json {
   return Object.fromEntries(
     Object.entries(block).filter(
@@ -84,11 +84,11 @@ export function contents(
 /** Bytes in padded, canonical base64 without white space. */
 interface Bytes {
   data: string;
-  /** The type that its data URL names. */
+  /** The type named in its data URL. */
   mimeType?: string;
 }
 
-/** Reads base64 or base64url, padded or not, with white space or without, also in a data URL. */
+/** Reads base64 or base64url, with or without padding and white space, also in a data URL. */
 function bytes(value: unknown, name: string): Bytes {
   if (isString(value)) {
     if (isCanonical(value)) return { data: value };
@@ -123,7 +123,7 @@ function fromBase64(text: string): Bytes | undefined {
   return decoded === undefined ? undefined : { data: btoa(decoded) };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc2397; the scheme may be missing where the text says that it is base64. */
+/** https://www.rfc-editor.org/rfc/rfc2397; the scheme may be missing if the text says that it is base64. */
 function fromDataUrl(text: string): Bytes | undefined {
   const comma = text.indexOf(",");
   if (comma < 0) return undefined;

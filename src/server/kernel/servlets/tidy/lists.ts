@@ -5,7 +5,7 @@ import { array, bad, isString, nameOrKey, present, string, withoutEmpty } from "
 /** The identifying member of each kind of list entry. */
 const KEYS = { tools: "name", resources: "uri", resourceTemplates: "uriTemplate", prompts: "name" };
 
-/** One list as a servlet gave it. */
+/** One list as the servlet returned it. */
 export function validList<K extends keyof Lists>(kind: K, value: unknown): Lists[K] {
   const entries = array(value ?? [], `the list of ${kind}`).map((one) => {
     const entry = withoutEmpty(present(one, `an entry of ${kind}`), [
@@ -35,6 +35,6 @@ function inputSchema(value: unknown): Tool["inputSchema"] {
   return withProperties({ ...value, type: "object" }) as Tool["inputSchema"];
 }
 
-/** Some clients, and the APIs of some models, refuse an object schema that has no `properties`. */
+/** Adds `properties` to an object schema: some clients and model APIs reject a schema without it. */
 const withProperties = (schema: Json): Json =>
   schema["type"] === "object" ? { ...schema, properties: schema["properties"] ?? {} } : schema;

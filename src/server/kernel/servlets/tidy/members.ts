@@ -1,4 +1,4 @@
-/** Members of objects from servlets: those that clients reject are left out, or end the call. */
+/** Checks members of objects from servlets: those that clients reject are omitted, or end the call. */
 import { Fault } from "../../core/errors.ts";
 import { isObject, type Json } from "../../core/model.ts";
 
@@ -77,7 +77,7 @@ function tidied(key: string, member: unknown): unknown {
   return key === "inputSchema" || key === "outputSchema" ? fitting(member, SCHEMA) : member;
 }
 
-/** Types that plugins write and nobody has registered: APIs of models refuse them. */
+/** Unregistered types that plugins write, and model APIs reject. */
 const REGISTERED: Readonly<Record<string, string>> = {
   "image/jpg": "image/jpeg",
   "image/pjpeg": "image/jpeg",
@@ -89,12 +89,12 @@ const REGISTERED: Readonly<Record<string, string>> = {
   "audio/x-wav": "audio/wav",
 };
 
-/** The registered name of a type of images or sounds; any other type as it is. */
+/** The registered name of an image or sound type; any other type unchanged. */
 export function mediaType(value: string): string {
   if (!/^\s*(?:image|audio)\//i.test(value)) return value;
   const [type = "", ...parameters] = value.trim().split(/\s*;\s*/);
   const known = REGISTERED[type.toLowerCase()] ?? type.toLowerCase();
-  // A sound's say how it is to be played; clients compare the type of an image as a whole.
+  // A sound's parameters say how to play it; clients compare the type of an image as a whole.
   return known.startsWith("image/") ? known : [known, ...parameters].join(";");
 }
 
@@ -138,6 +138,6 @@ export function withoutEmpty(block: Json, keys: string[]): Json {
   return kept;
 }
 
-/** Its name, or else its key. */
+/** The entry's name, else its key. */
 export const nameOrKey = ({ name }: Json, key: string): string =>
   typeof name === "string" && name !== "" ? name : key;

@@ -15,10 +15,10 @@ import { brief } from "../../schema/run.ts";
 import { content, contents } from "./content.ts";
 import { array, bad, isNumber, present, string } from "./members.ts";
 
-/** Values in one completion: the protocol's own bound. */
+/** Values in one completion: the protocol's own limit. */
 const COMPLETION_VALUES = 100;
 
-/** A tool's result. Structured content is repeated as text where no block has text: many clients read nothing else. */
+/** A tool's result. Structured content is repeated as text if no block has text: many clients read nothing else. */
 export function tidyToolResult(output: Json): CallToolResult {
   const result = present(output, "the result");
   const { structuredContent: structured, content: given, isError } = result;
@@ -34,7 +34,7 @@ export function tidyToolResult(output: Json): CallToolResult {
 
 const KNOWN = new Set(["content", "structuredContent", "isError", "_meta"]);
 
-/** No content, for a result that has nothing else either; one that has is not what its author means. */
+/** No content, for a result without other members; a result with others is not what its author intended. */
 function noBlocks(result: Json): [] {
   const other = Object.keys(result).find((key) => !KNOWN.has(key));
   if (other === undefined) return [];
@@ -43,7 +43,7 @@ function noBlocks(result: Json): [] {
   );
 }
 
-/** The text beside structured content that is too long to be repeated. */
+/** The text beside structured content that is too long to repeat. */
 export const NOT_REPEATED =
   "The result is in `structuredContent`. It is too long to be repeated here.";
 
@@ -52,7 +52,9 @@ function inText(structured: unknown): McpContentBlock {
   return { type: "text", text: text.length <= limits.repeatedCharacters ? text : NOT_REPEATED };
 }
 
-/** Reads `isError`. An error must not pass for a success, so only values that every language reads as false are false. */
+/**
+ * Reads `isError`. An error must not pass for a success, so only values that every language reads as false are false.
+ */
 const isTrue = (value: unknown): boolean => Boolean(value) && value !== "false";
 
 /** Reads `contents`, or the older `content`, whose blocks have no uri. */
