@@ -1,4 +1,7 @@
-/** Whether the disk with the stored data is full. Set by the host of a self-hosted server only: see `src/tools/host/disk.ts`. */
+/**
+ * Whether the disk with the stored data is full. Set by the host of a self-hosted server only: see
+ * `src/tools/host/disk.ts`.
+ */
 export const storageRoom = { isFull: false };
 
 /** SQLite's error in an open Durable Object. */

@@ -86,8 +86,8 @@ export class CallLog {
   }
 
   /**
-   * Deletes expired calls, then the oldest calls of the callers with the most calls, until a tenth of `limits.loggedCalls`
-   * is free. A caller who calls often does not displace the calls of other callers.
+   * Deletes expired calls, then the oldest calls of the callers with the most calls, until a tenth of
+   * `limits.loggedCalls` is free. A caller who calls often does not displace the calls of other callers.
    */
   #trim(): void {
     this.#sql.exec("DELETE FROM calls WHERE at < ?", Date.now() - KEPT_MS);

@@ -1,4 +1,6 @@
-/** Values that traces and metrics share in OTLP's JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
+/**
+ * Values that traces and metrics share in OTLP's JSON: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
+ */
 import { VERSION } from "../core/version.ts";
 
 export interface OtlpAttribute {

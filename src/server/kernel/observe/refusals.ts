@@ -12,8 +12,8 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 421, 429]);
 const KINDS = 20;
 
 /**
- * Collects the refusals of an isolate for `limits.usageMs`, then writes one log line and sends the counts. A caller that is
- * refused a thousand times a second floods neither the log nor the counters.
+ * Collects the refusals of an isolate for `limits.usageMs`, then writes one log line and sends the counts. A caller
+ * that is refused a thousand times a second floods neither the log nor the counters.
  */
 export class RefusedRequests {
   readonly #send: ((refused: readonly CountedRefusals[]) => void) | undefined;

@@ -39,7 +39,7 @@ export class Access {
     this.#isGranted = scopes ? mayBy(scopes, configured) : () => true;
     const isInProfile = name === undefined ? mayUnscoped : mayIn(this.profile);
     const both: May = (...entry) => this.#isGranted(...entry) && isInProfile(...entry);
-    // Without scopes the tools of operators are not granted.
+    // Only scopes can grant the tools of operators.
     this.may = scopes === undefined ? isInProfile : name === undefined ? this.#isGranted : both;
   }
 

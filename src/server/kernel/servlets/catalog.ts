@@ -183,7 +183,7 @@ export function merge(
       const pins = access.pinsFor(servlet.name, tool);
       const isPinned = Object.keys(pins).length > 0;
       const open = isPinned ? pinned(tool, pins) : tool;
-      // The bundle step rejects it; in lists of other servlets it is not known there.
+      // The bundle step rejects it in static lists; dynamic lists are not known there.
       if (typeof open === "string") continue;
       const name = listedName(tool.name, manifest.prefix);
       const mode = manifest.tools?.[tool.name]?.task;

@@ -11,13 +11,15 @@ import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
 
-/** Words between white space or commas. */
+/** Words separated by white space or commas. */
 export const words = z.pipe(
   z._default(z.string(), ""),
   z.transform((text: string) => text.split(/[\s,]+/).filter((word) => word !== "")),
 );
 
-/** Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port. */
+/**
+ * Host names as URLs have them: in lower case, international ones encoded, IPv6 addresses in brackets, without a port.
+ */
 const hosts = z.pipe(
   words,
   z.transform((names: string[], { issues }) =>
@@ -31,7 +33,7 @@ const hosts = z.pipe(
   ),
 );
 
-/** JSON of a shape that is made once there is some: most settings are not set. */
+/** JSON of a schema that is made on first use: most settings are not set. */
 export function jsonSetting<T extends z.ZodMiniType>(schema: () => T) {
   return z.pipe(
     z.pipe(
@@ -101,7 +103,7 @@ const noLimit = (name: string): string => {
   const hint = meant === undefined ? "see docs/configuration.md" : `did you mean ${meant}?`;
   return `has no ${name} (${hint})`;
 };
-/** Of the limits of all rooms that are loaded when it is called. */
+/** The schema of the limits of all rooms loaded so far. */
 const limitsSchema = () =>
   z.partialRecord(
     z.enum(limitNames()),
@@ -114,7 +116,7 @@ const limitsSchema = () =>
 
 const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
-/** True if each of these is of another issuer. */
+/** True if all these issuers are different. */
 export const isUnique = (issuers: readonly { issuer: string }[]) =>
   new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length;
 
@@ -125,14 +127,17 @@ export const isUnique = (issuers: readonly { issuer: string }[]) =>
 const shape = {
   /** How the server introduces itself to clients, and on its page. */
   SERVER_NAME: z._default(z.string(), "edge-servlets"),
-  // A blank one counts as missing: the page of a server has a heading.
+  // A blank title counts as missing: every page has a heading.
   SERVER_TITLE: z.pipe(
     z.optional(z.string()),
     z.transform((title) => (title?.trim() === "" ? undefined : title)),
   ),
   /** Its version; by default that of the project's `package.json`, else that of edge-servlets. */
   SERVER_VERSION: z._default(z.string(), VERSION),
-  /** Its name in registries and on its [card](clients.md#how-a-server-is-found), such as `com.example/weather`; made of its host and name by default. */
+  /**
+   * Its name in registries and on its [card](clients.md#how-a-server-is-found), such as `com.example/weather`; made of
+   * its host and name by default.
+   */
   SERVER_REGISTERED: z.optional(
     z
       .string()
@@ -143,7 +148,10 @@ const shape = {
         ),
       ),
   ),
-  /** The proof that its domain is yours, which `/.well-known/mcp-registry-auth` shows to [registries](clients.md#in-the-mcp-registry). */
+  /**
+   * The proof that its domain is yours, which `/.well-known/mcp-registry-auth` shows to
+   * [registries](clients.md#in-the-mcp-registry).
+   */
   REGISTRY_PROOF: z.optional(
     z
       .string()
@@ -158,7 +166,10 @@ const shape = {
   SERVER_DESCRIPTION: z.optional(z.string()),
   SERVER_INSTRUCTIONS: z.optional(z.string()),
   SERVER_WEBSITE: z.optional(z.url()),
-  /** Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src", "mimeType"?, "sizes"?}]`. */
+  /**
+   * Its [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic/index#icons): JSON, `[{"src",
+   * "mimeType"?, "sizes"?}]`.
+   */
   SERVER_ICONS: z.optional(jsonSetting(() => z.array(z.looseObject({ src: z.string() })))),
   /** Its one icon, for clients and on its pages: an https or `data:image/` URL. Short for `SERVER_ICONS`. */
   SERVER_ICON: z.optional(
@@ -170,7 +181,10 @@ const shape = {
       z.refine((text) => URL.canParse(text), "must be a URL, such as https://example.com/icon.svg"),
     ),
   ),
-  /** The accent of its [pages](console.md), as a hex colour such as `#0b7285`. Links and buttons get a shade of it that is readable in light and dark. */
+  /**
+   * The accent of its [pages](console.md), as a hex colour such as `#0b7285`. Links and buttons get a shade of it that
+   * is readable in light and dark.
+   */
   SERVER_COLOR: z.optional(
     z
       .string()
@@ -186,21 +200,24 @@ const shape = {
    */
   ISOLATION: z._default(z.enum(["restored", "fresh", "checked"]), "restored"),
   /**
-   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them: `https://app.example …`,
-   * `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`; `null`, which any page can send
-   * from a sandboxed frame.
+   * Origins of web pages that may call, besides the server's own and localhost, as browsers send them:
+   * `https://app.example …`, `*` for all https ones; of apps, such as `chrome-extension://ID` and `tauri://localhost`;
+   * `null`, which any page can send from a sandboxed frame.
    */
   ALLOWED_ORIGINS: words,
   /**
    * The server's own origin, such as `https://mcp.example.com`, in all that it says and decides: audience of tokens,
    * metadata, links, cookies. Without it, that of each request. With it, and always [on a machine of your
-   * own](self-hosting.md#behind-a-reverse-proxy), requests for other hosts are refused (421), except for loopback names and
-   * `ALLOWED_HOSTS`.
+   * own](self-hosting.md#behind-a-reverse-proxy), requests for other hosts are refused (421), except for loopback names
+   * and `ALLOWED_HOSTS`.
    */
   PUBLIC_URL: z.optional(publicUrl),
   /** Host names that are served, by plain http too, besides loopback ones and that of `PUBLIC_URL`. */
   ALLOWED_HOSTS: hosts,
-  /** A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server makes its own keys. */
+  /**
+   * A secret: 32 bytes in hex (`openssl rand -hex 32`). Encrypts the state of waiting calls; without it the server
+   * makes its own keys.
+   */
   STATE_KEY: z.optional(
     z.string().check(z.regex(/^[0-9a-f]{64}$/i, "must be 32 bytes in hex: openssl rand -hex 32")),
   ),
@@ -212,7 +229,10 @@ const shape = {
         .check(z.minLength(1), z.refine(isUnique, "names an issuer twice; give each one entry")),
     ),
   ),
-  /** A secret: the hash that `npm run passphrase` prints. With it the owner can sign in; `npm run passphrase` also binds what that needs. */
+  /**
+   * A secret: the hash that `npm run passphrase` prints. With it the owner can sign in; `npm run passphrase` also binds
+   * what that needs.
+   */
   OWNER_PASSPHRASE: z.optional(
     z
       .string()
@@ -223,7 +243,10 @@ const shape = {
         ),
       ),
   ),
-  /** A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?, "expires"?}`. */
+  /**
+   * A secret that `npm run keys` makes. JSON: by name, the SHA-256 of a key in hex, or `{"hash", "scopes"?,
+   * "expires"?}`.
+   */
   API_KEYS: z.optional(
     jsonSetting(() =>
       z
@@ -277,15 +300,18 @@ type KernelSettings = z.infer<z.ZodMiniObject<typeof shape>>;
 /** The settings of the kernel, to which each feature adds its own. */
 export interface Settings extends KernelSettings {}
 
-/** The settings that a feature has alone. */
+/** The settings of one feature. */
 export interface FeatureSettings {
-  /** Their comments are rows of the table of docs/configuration.md, too. */
+  /** Their comments also become rows of the table in docs/configuration.md. */
   readonly shape: Readonly<Record<string, z.ZodMiniType>>;
-  /** Which of them let the Host header decide an audience, for a message; undefined if none do. */
+  /** Describes, for a message, which of them let the Host header decide an audience; undefined if none do. */
   openAudience?(settings: Settings): string | undefined;
 }
 
-/** Reads the settings of the kernel and of these features. Throws an error that names each variable that is wrong, and not its value. */
+/**
+ * Reads the settings of the kernel and of these features. Throws an error that names each invalid variable, without its
+ * value.
+ */
 export function readSettings(env: object, features: readonly FeatureSettings[] = []): Settings {
   const all: { [Name in keyof Settings]-?: z.ZodMiniType<Settings[Name]> } = Object.assign(
     {},
@@ -298,7 +324,7 @@ export function readSettings(env: object, features: readonly FeatureSettings[] =
   throw new Error(`The Worker's configuration is not valid. ${wrong.join("\n")}`);
 }
 
-/** Throws for settings that contradict each other. */
+/** Throws for contradictory settings. */
 function checked(settings: Settings): Settings {
   const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
   const ways = {
@@ -360,7 +386,10 @@ export function variablesOf(env: object): Record<string, string> {
   );
 }
 
-/** The names of the server's own variables, secrets and bindings in this environment, also of those that its settings name. */
+/**
+ * The names of the server's own variables, secrets and bindings in this environment, including those that its settings
+ * name.
+ */
 export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string> {
   const clients = [
     ...Object.values(settings.ACCOUNTS ?? {}),
@@ -376,7 +405,7 @@ export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string>
   ]);
 }
 
-/** The first of these scopes of a key that is no pattern and that `SCOPES` does not define. */
+/** The first of a key's scopes that is neither a pattern nor defined in `SCOPES`. */
 export const unknownScope = (
   scopes: readonly string[],
   defined: Readonly<Record<string, unknown>>,
@@ -396,7 +425,7 @@ export const apiKeysOf = ({ API_KEYS = {} }: Settings) =>
     };
   });
 
-/** The deployment that these settings configure; `env` has the variables of its servlets, and those of the server. */
+/** The deployment configured by these settings; `env` has the variables of the servlets and of the server. */
 export function deploymentOf(settings: Settings, env: object) {
   const { LOG_LEVEL: logLevel, ISOLATION: isolation, SCOPES: scopes = {} } = settings;
   const { RUN_LOG, RUN_LOG_SAMPLE: share } = settings;

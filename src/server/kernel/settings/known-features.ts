@@ -1,6 +1,6 @@
-/** What the server knows of all features, also of those that it was built without: the bundle step tells the Worker. */
+/** Facts about all features, including those that the server was built without; the bundle step provides them. */
 
-/** How to get a feature, and what only a server with it can set: settings, and limits of `LIMITS`. */
+/** How to add a feature, and what only a server with it can set: settings, and limits of `LIMITS`. */
 export interface Optional {
   readonly add: string;
   readonly settings?: readonly string[];
@@ -8,28 +8,28 @@ export interface Optional {
 }
 
 export interface KnownFeatures {
-  /** The names of their bindings. */
+  /** The names of the features' bindings. */
   readonly bindings: readonly string[];
-  /** The names of their settings. */
+  /** The names of the features' settings. */
   readonly settings: readonly string[];
-  /** Those that can be missed, by name. */
+  /** The features that can be left out, by name. */
   readonly optional: Readonly<Record<string, Optional>>;
 }
 
 export let known: KnownFeatures = { bindings: [], settings: [], optional: {} };
 
-/** Sets `known`: a Worker from its bundle, tools as `src/tools/bundle/features.ts` is loaded. */
+/** Sets `known`: a Worker from its bundle, tools when `src/tools/bundle/features.ts` is loaded. */
 export function knowFeatures(all: KnownFeatures): void {
   known = all;
 }
 
-/** Why a limit is unknown to a server without its feature, and how to get that; undefined if no feature has it. */
+/** Why a limit is unknown without its feature, and how to add the feature; undefined if no feature has the limit. */
 export function whyNoLimit(limit: string): string | undefined {
   const found = Object.entries(known.optional).find(([, { limits }]) => limits?.includes(limit));
   return found && lacking(...found);
 }
 
-/** Throws for a setting whose feature the server was built without, and says how to get it. */
+/** Throws for a setting of a feature that the server was built without, and says how to add the feature. */
 export function demandFeatures(env: object, features: ReadonlySet<string>): void {
   for (const [feature, optional] of Object.entries(known.optional)) {
     const name = optional.settings?.find((one) => Reflect.get(env, one) !== undefined);

@@ -6,7 +6,7 @@ const SECURE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?([/
 /** True for https, and for http to a loopback host. */
 export const isSecureUrl = (url: string): boolean => SECURE.test(url);
 
-/** A URL that {@link isSecureUrl} holds of. */
+/** A URL that passes {@link isSecureUrl}. */
 export const secureUrl = once(() =>
   z.url("is not a URL").check(z.regex(SECURE, "must be https, or http to a loopback host")),
 );
@@ -19,7 +19,7 @@ const ALGORITHMS = [
 
 const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
 
-/** This server as a client of another one. */
+/** This server as a client of another server. */
 const clientShape = () => ({
   /** The id of this server there. Its redirect URI is `https://host/account/callback`. Required. */
   client_id: z.string().check(z.minLength(1)),
@@ -37,7 +37,10 @@ export const issuerSchema = once(() =>
     {
       /** The exact `iss` of its tokens: https, or http to a loopback host. Required. */
       issuer: secureUrl(),
-      /** Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp` (also `/mcp/` and the bare origin), by default. */
+      /**
+       * Required `aud` of the tokens; this server's MCP endpoint, `https://host/mcp` (also `/mcp/` and the bare
+       * origin), by default.
+       */
       audience: z.optional(z.string().check(z.minLength(1))),
       /** URL of its key set; the `jwks_uri` of its metadata (RFC 8414, then OpenID Connect) by default. */
       jwks_uri: z.optional(secureUrl()),
@@ -56,8 +59,8 @@ export const issuerSchema = once(() =>
         [],
       ),
       /**
-       * This server as a client of the issuer, `{"client_id", "client_secret"?, "auth"?}` as in ACCOUNTS: then its users sign
-       * in there to open pages of this server. It must give a person the same `sub` as in access tokens.
+       * This server as a client of the issuer, `{"client_id", "client_secret"?, "auth"?}` as in ACCOUNTS: then its
+       * users sign in there to open pages of this server. It must give a person the same `sub` as in access tokens.
        */
       client: z.optional(z.strictObject(clientShape())),
     },
@@ -77,8 +80,8 @@ export const providerSchema = once(() =>
   z
     .strictObject({
       /**
-       * Its `iss`, where its metadata is found (OpenID Connect, or RFC 8414). This, or the two endpoints, is required; both
-       * where it has no metadata and its answers have an `iss`.
+       * Its `iss`, where its metadata is found (OpenID Connect, or RFC 8414). This, or the two endpoints, is required;
+       * both where it has no metadata and its answers have an `iss`.
        */
       issuer: z.optional(secureUrl()),
       authorization_endpoint: z.optional(secureUrl()),

@@ -1,11 +1,11 @@
 /**
- * The names in the Worker's environment that are reserved for the server. The manifests of servlets name variables and secrets
- * of the same environment: there the bundle step, an install and each call refuse these names, so that no servlet reads what is
- * the server's, such as its keys.
+ * The names in the Worker's environment that are reserved for the server. Manifests of servlets name variables and
+ * secrets of the same environment. The bundle step, an install and each call reject reserved names there, so that no
+ * servlet can read the server's own values, such as its keys.
  */
 import { known } from "./known-features.ts";
 
-/** The settings of the kernel, which `settingsSchema` in env.ts describes. */
+/** The settings of the kernel, described by `settingsSchema` in env.ts. */
 export const SETTINGS = [
   "SERVER_NAME",
   "SERVER_TITLE",
@@ -37,7 +37,7 @@ export const SETTINGS = [
 
 export type SettingName = (typeof SETTINGS)[number];
 
-/** The bindings of the kernel, which `Env` in bindings.ts describes. */
+/** The bindings of the kernel, described by `Env` in bindings.ts. */
 export const BINDINGS: readonly string[] = [
   "ATTEMPTS",
   "KEY_RECORDS",
@@ -46,20 +46,23 @@ export const BINDINGS: readonly string[] = [
   "RATE_LIMIT",
 ];
 
-/** The names of all settings, also those of features. */
+/** The names of all settings, including those of features. */
 export const settingNames = (): string[] => [...SETTINGS, ...known.settings];
 
 /**
- * The variable by which a command tells the server how it runs: `self-hosted` (`start`), `on-loopback` (`dev` that only this
- * machine can reach) or `on-network` (any other `dev`); absent in a deployment. Operators cannot set it: both commands
- * overwrite it, and the bundle step refuses it.
+ * The variable by which a command tells the server how it runs: `self-hosted` (`start`), `on-loopback` (`dev`,
+ * reachable only from this machine) or `on-network` (any other `dev`); absent in a deployment. Operators cannot set it:
+ * both commands overwrite it, and the bundle step rejects it.
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 
-/** The binding that `npm start` adds to export metrics: a collector in a private network, which the Worker cannot reach by itself. */
+/**
+ * The binding that `npm start` adds for the export of metrics to a collector in a private network, which the Worker
+ * cannot reach itself.
+ */
 export const COLLECTOR = "OTEL_COLLECTOR";
 
-/** The lists of reserved names, without those that have a reserved prefix: see `isServersOwn`. */
+/** The lists of reserved names, without names that have a reserved prefix: see `isServersOwn`. */
 export const ownNames = (): readonly (readonly string[])[] => [
   SETTINGS,
   BINDINGS,
@@ -68,8 +71,9 @@ export const ownNames = (): readonly (readonly string[])[] => [
 ];
 
 /**
- * True for a reserved name. Two prefixes are reserved, too: `OTEL_…` configures the export of traces and metrics, with keys of
- * the operator in it; `EDGE_SERVLETS_…` is for what commands tell the server and for operators' keys.
+ * True for a reserved name. Two prefixes are reserved, too: `OTEL_…` configures the export of traces and metrics,
+ * including the operator's keys; `EDGE_SERVLETS_…` is for values that commands pass to the server, and for operators'
+ * keys.
  */
 export const isServersOwn = (name: string): boolean =>
   /^(OTEL|EDGE_SERVLETS)_/.test(name) || ownNames().some((names) => names.includes(name));

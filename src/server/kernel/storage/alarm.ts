@@ -1,9 +1,9 @@
 import { limits } from "../core/limits.ts";
 
-/** The alarm of one Durable Object; all of its alarms are set here. */
+/** The alarm of one Durable Object. Only this class sets alarms. */
 export class Alarm {
   readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
-  /** While its handler runs, the time that it runs for, in Unix ms. */
+  /** While its handler runs, the time for which it was set, in Unix ms. */
   #ringing: number | undefined;
 
   constructor(storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">) {
@@ -16,10 +16,10 @@ export class Alarm {
   }
 
   /**
-   * Sets it to this Unix time in ms, rounded up: the platform keeps whole milliseconds, and an alarm that goes off before
-   * its time finds nothing to do. While its handler runs, it is set to a later time than the one that the handler runs for:
-   * the platform loses an alarm that its handler sets to the same time, and sets one that is past to the present. If the
-   * clock was set back meanwhile, that is long from now, and the present is another time.
+   * Sets it to this Unix time in ms, rounded up: the platform keeps whole milliseconds, and an alarm that fires before
+   * its time finds nothing to do. While its handler runs, it is set later than the time for which the handler runs: the
+   * platform drops an alarm that its handler sets to the same time, and moves a past alarm to the present. If the clock
+   * was set back meanwhile, that time is far away, and the present differs from it.
    */
   set(at: number): Promise<void> {
     const now = Date.now();
@@ -28,14 +28,14 @@ export class Alarm {
     return this.#storage.setAlarm(Math.max(Math.ceil(at), this.isRinging ? earliest + 1 : 0));
   }
 
-  /** True if it is set, and can still go off: one that should have done so `limits.lateAlarmMs` ago is lost. */
+  /** True if it is set and can still fire: one that is `limits.lateAlarmMs` overdue is lost. */
   async isPlanned(): Promise<boolean> {
     const at = await this.#storage.getAlarm();
     return at !== null && at > Date.now() - limits.lateAlarmMs;
   }
 
   /**
-   * Runs its handler. `handle` is given the time in Unix ms: at least the one that the alarm was set to, even if this
+   * Runs its handler. `handle` gets the time in Unix ms: at least the time that the alarm was set to, even if this
    * machine's clock is behind.
    */
   async ring(

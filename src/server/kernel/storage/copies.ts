@@ -2,12 +2,13 @@ import { isRecent } from "../core/recent.ts";
 import { runsOf } from "../settings/env.ts";
 
 /**
- * How many objects share the work of one. An object serves some hundred requests a second, and a deployed server may have
- * thousands of isolates. Isolates ask copies of an object, and the state of all callers is divided among several.
+ * Number of objects that share the work of one. An object serves some hundred requests a second, and a deployed server
+ * may have thousands of isolates. Isolates ask copies of an object, and the state of all callers is divided among
+ * several.
  */
 const COPIES = 32;
 
-/** The names of the objects that share the work of this one. On one machine there is only the object itself. */
+/** The names of the objects that share the work of this one. A self-hosted server has only the object itself. */
 export const copiesOf = (name: string, env: object): string[] =>
   runsOf(env) === undefined ? Array.from({ length: COPIES }, (_, nth) => `${name} ${nth}`) : [name];
 
@@ -19,21 +20,21 @@ export function copyFor(name: string, key: string, env: object): string {
   return names[hash % names.length]!;
 }
 
-/** Returns a function that gives the copy for this isolate, always the same. */
+/** Returns a function that returns this isolate's copy, always the same. */
 export function nearestCopy<T extends Rpc.DurableObjectBranded>(
   objects: DurableObjectNamespace<T>,
   name: string,
   env: object,
 ): () => DurableObjectStub<T> {
   let copy: string | undefined;
-  // Chosen late: a Worker that starts has no random numbers.
+  // Chosen late: a Worker has no random numbers while it starts.
   return () => objects.getByName((copy ??= copyFor(name, crypto.randomUUID(), env)));
 }
 
-/** The name of the object that the one with this name is a copy of; undefined for none. */
+/** The name of the object that this is a copy of; undefined if it is no copy. */
 export const originalOf = (name = ""): string | undefined => /^(.*) \d+$/.exec(name)?.[1];
 
-/** An original's answer as a copy of it knows it: it is asked again at most every `ms()`. */
+/** An original's answer as cached by a copy, which asks again at most every `ms()`. */
 export class KnownAnswer<T> {
   readonly #ask: () => Promise<T>;
   readonly #ms: () => number;

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { limits } from "../core/limits.ts";
 import { firstRow } from "./tables.ts";
 
-/** How long one key is used to seal. Everything sealed expires at most `limits.taskMs` after that. */
+/** How long one key is used to seal. Everything sealed expires at most `limits.taskMs` later. */
 const KEY_MS = 30 * 86_400_000;
 
 /** A key for AES-256-GCM; sealed data begins with its number. */
@@ -12,8 +12,8 @@ export interface Key {
 }
 
 /**
- * The keys with which this deployment seals data that it stores or gives to clients. The ring creates a new key
- * every `KEY_MS`; old keys are kept until everything that they sealed has expired.
+ * The keys with which this deployment seals data that it stores or gives to clients. The ring creates a new key every
+ * `KEY_MS`, and keeps old keys until everything sealed with them has expired.
  */
 export class KeyRing extends DurableObject {
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
@@ -36,7 +36,7 @@ export class KeyRing extends DurableObject {
     if (newest !== undefined && newest.made > now - KEY_MS) {
       return { id: newest.id, bytes: new Uint8Array(newest.bytes) };
     }
-    // The newest stays: a clock that was far ahead for a moment must not take what is in use.
+    // The newest stays: a clock that was briefly far ahead must not delete the key in use.
     sql.exec(
       "DELETE FROM keys WHERE made < ? AND id < (SELECT max(id) FROM keys)",
       now - KEY_MS - limits.taskMs,
@@ -47,7 +47,7 @@ export class KeyRing extends DurableObject {
     return { id, bytes };
   }
 
-  /** The key for what does not expire; it is never deleted. */
+  /** The key for data that does not expire; it is never deleted. */
   lasting(): Uint8Array<ArrayBuffer> {
     const { sql } = this.ctx.storage;
     sql.exec(

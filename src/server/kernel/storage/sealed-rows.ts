@@ -14,13 +14,13 @@ import {
 export interface Writes {
   /** Values by name; null deletes one. */
   texts?: Record<string, unknown>;
-  /** They end what is kept of calls inside. */
+  /** New answers; they delete the stored rows of nested calls. */
   answers?: readonly (readonly [position: number, entry: JournalEntry])[];
-  /** Of calls inside; an entry ends what is kept of the calls inside that one. */
+  /** Rows of nested calls; an entry deletes the stored rows of the calls nested in its call. */
   inner?: readonly InnerRow[];
 }
 
-/** Characters of a value's JSON that is kept in memory: an object that nobody calls must stay small. */
+/** Characters of a value's JSON that is cached in memory: an idle object must stay small. */
 const KEPT = 4096;
 
 interface KnownText {
@@ -30,8 +30,8 @@ interface KnownText {
 }
 
 /**
- * Named values and a call's answers in an object's SQLite, sealed and in parts. Small values of the names in `kept` are not
- * opened again as long as their rows are those that were read or written last.
+ * Named values and a call's answers in an object's SQLite, sealed and in parts. Small values of the names in `kept` are
+ * not opened again while their rows are the last ones read or written.
  */
 export class SealedRows {
   readonly #sql: SqlStorage;
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS texts (name TEXT NOT NULL, part INTEGER NOT NULL, byt
 CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
 CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
-  /** Of calls inside: the part -1 is the digest of a request that was announced. */
+  /** Rows of nested calls: part -1 is the digest of an announced request. */
   static readonly inner = `
 CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (place, position, part));
 `;
@@ -142,7 +142,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return entries;
   }
 
-  /** How many answers there are, and the newest. */
+  /** The number of answers, and the newest one. */
   async newest(): Promise<{ count: number; entry: JournalEntry | undefined }> {
     const positions = this.#positions();
     const last = positions.at(-1);
@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return rows.length === 0 ? undefined : ((await this.#open(rows)) as JournalEntry);
   }
 
-  /** The stored rows of calls inside; the announced requests last. */
+  /** The stored rows of nested calls; the announced requests last. */
   async innerRows(): Promise<InnerRow[]> {
     if (!hasTable(this.#sql, "inner_rows")) return [];
     const places = this.#sql
@@ -194,7 +194,9 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return rows;
   }
 
-  /** Forgets what is kept of calls inside; of one that waits, its record has it, but for the announced requests. */
+  /**
+   * Deletes the rows of nested calls. If the call waits, its record has them, and only the announced requests are kept.
+   */
   clearInner(isWaiting = false): void {
     if (!hasTable(this.#sql, "inner_rows")) return;
     this.#sql.exec(`DELETE FROM inner_rows WHERE part >= ${isWaiting ? 0 : -1}`);
@@ -227,8 +229,8 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
   }
 
   /**
-   * Records that the request with this key is about to be sent at this position, in a call inside if there is a place; true
-   * if it was recorded before.
+   * Records that the request with this key is about to be sent at this position, in a nested call if there is a place;
+   * true if it was recorded before.
    */
   intend(position: number, key: string, place?: string): boolean {
     if (place !== undefined) return this.#intendInner(place, position, key);
@@ -238,7 +240,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
     return before?.digest === key;
   }
 
-  /** Forgets the request that was to be sent at this position. */
+  /** Deletes the record of the request at this position. */
   withdraw(position: number, place?: string): void {
     if (place !== undefined) {
       if (!hasTable(this.#sql, "inner_rows")) return;
@@ -257,7 +259,7 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
       .map(({ position, digest }) => ({ position, key: digest }));
   }
 
-  /** Deletes all answers and, if `but` is given, all other texts. */
+  /** Deletes all answers and, with `but`, all texts except these. */
   clear(but?: readonly string[]): void {
     this.#sql.exec("DELETE FROM answers");
     this.#sql.exec("DELETE FROM intents");

@@ -6,13 +6,13 @@ export class StoredBytes {
   readonly #count: () => Promise<void>;
   #bytes: number;
 
-  /** `known` has been counted before. */
+  /** `known` has already been counted. */
   constructor(count: () => Promise<void>, known: unknown) {
     this.#count = count;
     this.#bytes = textBytes(known);
   }
 
-  /** Throws what `count` throws; nothing more may be stored then. */
+  /** Throws as `count` does; nothing more may be stored then. */
   async add(value: unknown): Promise<void> {
     const more = textBytes(value);
     for (let full = PART - (this.#bytes % PART); full <= more; full += PART) await this.#count();

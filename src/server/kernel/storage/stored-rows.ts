@@ -1,12 +1,12 @@
 /**
- * The state of a scope as it is stored. Whatever could tell something is sealed, so rows are copied as they are to
- * another database with the same key.
+ * The stored state of a scope. All revealing data is sealed, so rows are copied unchanged to another database with the
+ * same key.
  */
 import { Fault } from "../core/errors.ts";
 import type { Sql, SqlValue } from "../files/sql.ts";
 import { limits } from "../core/limits.ts";
 
-/** A table: its columns, of which the first is the key, and how many rows make about 1 MB. */
+/** A table: its columns, the first of which is the key, and how many rows make about 1 MB. */
 interface Table {
   name: string;
   columns: string[];
@@ -21,7 +21,7 @@ const TABLES: Table[] = [
   { name: "state", columns: ["id", "hash", "bytes", "changed"], count: 1 },
   { name: "blocks", columns: ["nth", "bytes"], count: 256 },
   { name: "pieces", columns: ["row", "at", "bytes"], count: 16 },
-  // The newest endings are those that came last.
+  // The newest endings are the last ones inserted.
   { name: "ending_parts", columns: ["rowid", "seed", "nth", "bytes", "until"], count: 1 },
   ofFiles("nodes", 1000),
   ofFiles("entries", 1000),
@@ -32,13 +32,13 @@ const TABLES: Table[] = [
 /** A row, with its key first. */
 export type StoredRow = SqlValue[];
 
-/** Where copying goes on. */
+/** A position in the copying of a database. */
 export interface Position {
-  /** Index of a table; beyond the last, all is copied. */
+  /** Index of a table; beyond the last table, copying is complete. */
   table: number;
-  /** The key after which rows follow; from the first row on without it. */
+  /** The key after which rows follow; absent for the first row. */
   after?: string | number;
-  /** Bytes that were copied so far. */
+  /** Bytes copied so far. */
   bytes: number;
 }
 
@@ -46,7 +46,7 @@ export const FIRST_POSITION: Position = { table: 0, bytes: 0 };
 
 export const isAtEnd = ({ table }: Position): boolean => table >= TABLES.length;
 
-/** Some rows from a position on; none where its table has no more. */
+/** Some rows from a position on; none if its table has no more. */
 export function rowsAt(sql: Sql, { table, after }: Position): StoredRow[] {
   const { name, columns, count } = TABLES[table]!;
   const [where, values] = after === undefined ? ["", []] : [`WHERE ${columns[0]} > ?`, [after]];
@@ -55,7 +55,7 @@ export function rowsAt(sql: Sql, { table, after }: Position): StoredRow[] {
   return rows.map((row) => columns.map((column) => row[column] as SqlValue));
 }
 
-/** Stores rows of a table; those with a known key again. */
+/** Stores rows of a table; replaces those with a known key. */
 export function putRows(sql: Sql, { table }: Position, rows: readonly StoredRow[]): void {
   const { name, columns } = TABLES[table]!;
   const places = columns.map(() => "?").join();
@@ -64,8 +64,8 @@ export function putRows(sql: Sql, { table }: Position, rows: readonly StoredRow[
 }
 
 /**
- * Where copying goes on after these rows. Throws `unavailable` for rows that do not follow each other, are no rows of
- * the table, or are too much: they may come from an isolate with a guest in it.
+ * The position after these rows. Throws `unavailable` if rows are out of order, do not fit the table, or are too large:
+ * they may come from an isolate with a guest in it.
  */
 export function positionAfter(at: Position, rows: readonly StoredRow[]): Position {
   const { columns, count } = TABLES[at.table]!;
@@ -87,7 +87,7 @@ const follows = (key: unknown, after: Position["after"]): key is string | number
     ? after === undefined || key > String(after)
     : Number.isSafeInteger(key) && (after === undefined || Number(key) > Number(after));
 
-/** Throws for what is no value of a database. */
+/** The size of a value. Throws if it is not a database value. */
 function sizeOf(value: unknown): number {
   const isBytes = value instanceof ArrayBuffer || value instanceof Uint8Array;
   const isPlain = value === null || ["string", "number"].includes(typeof value);
@@ -96,13 +96,13 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
-/** Bytes of a row besides its values, about: without it, rows of nothing would be free. */
+/** Approximate bytes of a row besides its values: without it, empty rows would be free. */
 const ROW_OVERHEAD = 64;
 
-/** One row of a database holds no more. */
+/** The platform's limit for one row. */
 const ROW_BYTES = 2 * 1024 * 1024;
 
-/** A quarter more than may be kept: what rows take besides their content. */
+/** A quarter more than the limits, for the overhead of rows. */
 const mostBytes = () => 1.25 * (limits.fileBytes + limits.stateBytes + limits.endingBytes);
 
 const foreign = () =>

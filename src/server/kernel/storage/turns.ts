@@ -1,12 +1,12 @@
 import { Fault } from "../core/errors.ts";
 
-/** One at a time, in the order in which they came, with a bounded queue. */
+/** A queue of bounded length that grants one turn at a time, in order of arrival. */
 export class Turns {
   readonly #queue = new Set<() => void>();
   readonly #most: number;
   #isTaken = false;
 
-  /** At most so many wait for their turn. */
+  /** At most this many wait for their turn. */
   constructor(most: number) {
     this.#most = most;
   }
@@ -18,8 +18,8 @@ export class Turns {
   }
 
   /**
-   * Resolves when it is this one's turn. Throws `too_many` if the queue is full, and `cancelled` if the signal
-   * aborts before: the turn then goes to the next.
+   * Resolves at this caller's turn. Throws `too_many` if the queue is full, and `cancelled` if the signal aborts first:
+   * the turn then goes to the next.
    */
   async take(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw cancelled();
@@ -47,7 +47,7 @@ export class Turns {
 
   release(): void {
     const [next] = this.#queue;
-    // The first in the queue gets the turn now, so that no newcomer can take it before.
+    // The first in the queue gets the turn now, so that no newcomer can take it first.
     if (next === undefined) this.#isTaken = false;
     else {
       this.#queue.delete(next);

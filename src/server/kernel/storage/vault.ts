@@ -44,10 +44,7 @@ const IV = 12;
 /** Bytes of key number and nonce at the beginning of sealed data; no two sealed values share them. */
 export const SEALED_HEAD = 4 + IV;
 
-/**
- * Seals with AES-256-GCM under the key ring's keys: key number, nonce, ciphertext. Keys are kept in the
- * isolate.
- */
+/** Seals with AES-256-GCM under the key ring's keys: key number, nonce, ciphertext. Keys are cached in the isolate. */
 export class Sealer {
   readonly #keys: Keys;
   #current: (Opener & { at: number }) | undefined;
@@ -98,12 +95,12 @@ export class Sealer {
     }
   }
 
-  /** Seals a value for an address, a form or a cookie: JSON, in base64url. */
+  /** Seals a value for a URL, a form or a cookie: JSON, in base64url. */
   async sealText(value: unknown, place: string): Promise<string> {
     return textOf(await this.seal(encoder.encode(JSON.stringify(value)), place));
   }
 
-  /** The value that was sealed so for this place; undefined as for `open`, and for what is not base64url. */
+  /** The value that `sealText` sealed for this place; undefined as for `open`, and for invalid base64url. */
   async openText(sealed: string, place: string): Promise<unknown> {
     let bytes: Uint8Array<ArrayBuffer>;
     try {
@@ -111,13 +108,13 @@ export class Sealer {
     } catch {
       return undefined;
     }
-    // With other last bits, spaces or padding, one value would have many texts.
+    // With other trailing bits, spaces or padding, one value would have many texts.
     if (textOf(bytes) !== sealed) return undefined;
     const opened = await this.open(bytes, place);
     return opened && (JSON.parse(new TextDecoder().decode(opened)) as unknown);
   }
 
-  /** The key of one scope for what does not expire: HMAC-SHA-256 of its name under the lasting key. */
+  /** The key of one scope for data that does not expire: HMAC-SHA-256 of its name under the lasting key. */
   async scopeKey(scope: string): Promise<Uint8Array> {
     const lasting = (this.#lasting ??= await this.#keys.lasting());
     const key = await crypto.subtle.importKey(
@@ -153,15 +150,15 @@ const cipher = (iv: Uint8Array<ArrayBuffer>, place: string | undefined) => ({
   ...(place !== undefined && { additionalData: encoder.encode(place) }),
 });
 
-/** The place of a part in a sealed value. */
+/** The position of a part in a sealed value. */
 export interface PartPosition {
   nth: number;
   isLast: boolean;
 }
 
 /**
- * Seals a part of a value with its place, so that missing or swapped parts are detected. A value of one part is
- * sealed without a place.
+ * Seals a part of a value with its position, so that missing or swapped parts are detected. A value of one part is
+ * sealed without it.
  */
 export const sealPart = (sealer: Sealer, part: Uint8Array, place: PartPosition) =>
   sealer.seal(part, placeText(place));

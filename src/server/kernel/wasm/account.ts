@@ -3,7 +3,7 @@ import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { askByPage } from "./ask-by-page.ts";
 
-/** The account that a guest names in `Authorization: account NAME`, in whose place the host puts a token. */
+/** The account that a guest names in `Authorization: account NAME`, which the host replaces by a token. */
 export const accountIn = (authorization: unknown): string | undefined =>
   typeof authorization === "string"
     ? /^(?:Bearer +)?account +([\w.-]{1,64})$/i.exec(authorization.trim())?.[1]
@@ -19,8 +19,8 @@ export function accountOf({ headers, header }: Json): string | undefined {
 }
 
 /**
- * Has the caller connect this account, unless it is connected or was in this call. With `again`, the provider has
- * refused its token: true if the caller has connected it anew, so that the request can be sent again.
+ * Asks the caller to connect this account, unless it is connected or was in this call. With `again`, the provider has
+ * rejected its token: returns true if the caller has reconnected it, so that the request can be sent again.
  *
  * Throws a `GuestError` if it cannot be connected, or the caller declines.
  */

@@ -9,20 +9,20 @@ interface PageAsk {
   /** A label for the journal. */
   what: string;
   /**
-   * Params of the ask that the server answers itself: `{action, …}` once it is given, or `{url}` of the page. It is sent
-   * `since` (the time at which the guest asked, in Unix ms) and `ms`, for how long it waits.
+   * Params of the elicitation that the server answers itself: with `{action, …}` once the person has acted, or the
+   * `{url}` of the page. It also gets `since` (when the guest asked, in Unix ms) and `ms`, how long it may wait.
    */
   lookUp: Json;
   /** For the person who opens the page. */
   message: string;
-  /** The key of the ask; the guest's next one by default. */
+  /** The key of the ask; by default the guest's next one. */
   key?: string;
   timeoutMs?: number | undefined;
 }
 
 /**
- * Asks the caller to open a page of this server, unless it was given what the page takes before. Whoever accepts has
- * opened that page, and is waited for before the caller is asked again.
+ * Asks the caller to open a page of this server, unless the page was already completed. A caller who accepts has opened
+ * the page; its completion is awaited before the caller is asked again.
  */
 export async function askByPage(
   guest: Guest,
@@ -31,7 +31,7 @@ export async function askByPage(
   const since = guest.journal.now;
   let elicitationId: string | undefined;
   for (let nth = 0; nth <= limits.secretAsks; nth++) {
-    // Other calls wait for the state that this one has.
+    // Other calls wait for the state that this call holds.
     const patience = guest.setup.keepsState === true ? limits.sleepInPlaceMs : limits.pageMs;
     const ms = nth === 0 ? 0 : patience;
     const found = await ownAnswer(guest, what, { ...lookUp, since, ms });
@@ -62,7 +62,7 @@ const notifyCompleted = (guest: Guest, elicitationId: string) =>
     limits.entryBytes,
   );
 
-/** The server's own answer, which the journal keeps. */
+/** The server's own answer, which the journal records. */
 export async function ownAnswer(guest: Guest, what: string, params: Json): Promise<Answer> {
   const { lookUp } = guest.setup;
   if (lookUp === undefined) throw new Error("nothing is kept of callers here");

@@ -13,7 +13,7 @@ import { GuestError, type Guest } from "./guest.ts";
 const FORM_FUEL = 200;
 const PATTERN_STATE_FUEL = 2000;
 
-/** A guest's requests as they are sent to the client. Throws a `GuestError` where an elicitation cannot be used. */
+/** A guest's requests as they are sent to the client. Throws a `GuestError` if an elicitation cannot be used. */
 export function checkedAsks(guest: Guest, asks: Asks): Asks {
   guest.pay(JSON.stringify(asks).length * FORM_FUEL);
   const spend = (states: number) => guest.pay(states * PATTERN_STATE_FUEL);
@@ -22,7 +22,7 @@ export function checkedAsks(guest: Guest, asks: Asks): Asks {
   return withOwnViews(guest, sentAsks(asks));
 }
 
-/** Questions without the views that they name, unless those are the servlet's own. */
+/** Questions without views that are not the servlet's own. */
 function withOwnViews(guest: Guest, asks: Asks): Asks {
   return mapValues(asks, (ask) => {
     const named = viewIn(ask.params);
@@ -39,8 +39,8 @@ function withOwnViews(guest: Guest, asks: Asks): Asks {
 }
 
 /**
- * Sends these requests of a guest to the client, all at once, and records the answers; the journal knows them as the guest
- * has made them.
+ * Sends these requests of a guest to the client together, and records the answers; the journal has the requests as the
+ * guest made them.
  */
 export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<Answers> {
   if (Object.keys(asks).length === 0) return {};
@@ -55,7 +55,7 @@ export async function sendAsks(guest: Guest, asks: Asks, sent = asks): Promise<A
   return answers;
 }
 
-/** The beginnings of the questions, for people: without their secrets, as no journal has any. */
+/** The beginnings of the questions, for people, with secrets redacted. */
 function wordsOf(guest: Guest, asks: Asks): string | undefined {
   const all = Object.values(asks).map(({ params }) => textIn(params["message"]));
   const said = all.filter((one) => one !== "").join("; ");
@@ -73,7 +73,7 @@ function askSpan(sent: Asks): SpanStart {
   };
 }
 
-/** Asks the client in a span, which tells how that ends. Gives the answers as JSON. */
+/** Asks the client in a span, which records the outcome. Returns the answers as JSON. */
 const askIn =
   (guest: Guest, sent: Asks) =>
   async (span: Span): Promise<string> => {

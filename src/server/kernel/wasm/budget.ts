@@ -6,15 +6,15 @@ import type { Setup } from "./setup.ts";
 /** The servlet's own failure, with a message that is meant for the caller. Ends the call. */
 export class GuestError extends Error {}
 
-/** Thrown where a call has used up a part of its budget: unlike a `GuestError`, no guest can go on after it. */
+/** Thrown when a call has used up a part of its budget: unlike after a `GuestError`, the guest cannot continue. */
 export class BudgetExceeded extends Error {}
 
 /** Counted events; each has a limit of the same name. */
 type Counted = "httpRequests" | "logLines" | "notifications";
 
 /**
- * The resources of one call besides its guest's compute and memory: bytes that the host keeps for it,
- * waiting time, and numbers of requests, log lines and notifications.
+ * The resources of one call besides its guest's compute and memory: bytes that the host holds for it, waiting time, and
+ * numbers of requests, log lines and notifications.
  */
 export class Budget {
   #heldBytes = 0;
@@ -22,16 +22,16 @@ export class Budget {
   #counts: Record<Counted, number> = { httpRequests: 0, logLines: 0, notifications: 0 };
   readonly #waitMs: number;
 
-  /** Of a run that goes on from one whose guest was unwound to wait, with what that has used up. */
+  /** With `before`, continues the budget of a guest that was unwound to wait. */
   constructor(waitMs = limits.waitMs, before?: Budget) {
     this.#waitMs = waitMs;
     if (before === undefined) return;
     this.#waitedMs = before.#waitedMs;
-    // Its requests are counted anew as they are repeated.
+    // Its requests are counted again as they are repeated.
     this.#counts = { ...before.#counts, httpRequests: 0 };
   }
 
-  /** Host memory that is kept for the guest until its call ends. */
+  /** Host memory held for the guest until its call ends. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -44,7 +44,7 @@ export class Budget {
     return this.#waitMs - this.#waitedMs;
   }
 
-  /** Takes bytes that are kept until the call ends; a negative number gives some back. Throws `BudgetExceeded`. */
+  /** Takes bytes until the call ends; a negative number releases some. Throws `BudgetExceeded`. */
   hold(bytes: number): void {
     this.#heldBytes += bytes;
     if (this.#heldBytes <= limits.hostBytes) return;
@@ -53,19 +53,22 @@ export class Budget {
     );
   }
 
-  /** Counts one more; returns the count, or undefined beyond the limit. */
+  /** Counts one event; returns the count, or undefined beyond the limit. */
   count(kind: Counted): number | undefined {
     const count = ++this.#counts[kind];
     return count > limits[kind] ? undefined : count;
   }
 
-  /** Counts a wait of at most `mostMs`, whatever the clock says: it may be set meanwhile. */
+  /** Counts a wait of at most `mostMs`, whatever the clock says: it may have been changed meanwhile. */
   addWait(ms: number, mostMs: number): void {
     this.#waitedMs += Math.min(Math.max(0, ms), mostMs);
   }
 }
 
-/** Fuel after which others are served, some 20 to 100 ms; and after which it is first looked whether the client is there. */
+/**
+ * Fuel after which other guests are served, some 20 to 100 ms; and fuel before the first check whether the client is
+ * still there.
+ */
 const TURN_FUEL = 100_000_000n;
 const FIRST_FUEL = 1_000_000n;
 
@@ -73,13 +76,13 @@ export type Fuel = Pick<Setup, "fuel" | "fuelUsed">;
 
 /** The fuel of one run, within that of all runs of its call. */
 export class FuelMeter {
-  /** The caller's message where the fuel is used up. */
+  /** The message for the caller when the fuel is used up. */
   readonly exhaustedMessage: string;
-  /** The guest's own count of what is left; it traps below zero. */
+  /** The guest's own counter of remaining fuel; it traps below zero. */
   #gauge: { value: bigint };
-  /** Fuel that all runs of the call will have used when this run has none left. */
+  /** Fuel used by all runs of the call when this run has none left. */
   readonly #whole: number;
-  /** Fuel of a whole run, and of all runs. */
+  /** Fuel of one run, and of all runs. */
   readonly #ofRun: number;
   readonly #ofCall: number;
   /** The fuel that was left at the last payment, and the fuel at which the next turn is due. */
@@ -106,7 +109,7 @@ export class FuelMeter {
         : "The servlet computed for too long and was stopped.";
   }
 
-  /** Fuel that this run has left. */
+  /** The remaining fuel of this run. */
   get left(): number {
     return Math.max(0, Number(this.#gauge.value));
   }
@@ -115,36 +118,36 @@ export class FuelMeter {
     return this.#gauge.value < 0n;
   }
 
-  /** Fuel that all runs of the call have used so far. */
+  /** Fuel used so far by all runs of the call. */
   get used(): number {
     return this.#whole - Number(this.#gauge.value);
   }
 
-  /** True if another run that repeats this one would have as much fuel as any. */
+  /** True if there is enough fuel for a full run that repeats this one. */
   get canRepeat(): boolean {
     return this.#ofCall - this.used >= this.#ofRun;
   }
 
-  /** Leaves the instance's own count, as another guest is to use that; what is paid from now on is counted here. */
+  /** Detaches from the instance's counter, which another guest will use; later payments are counted here. */
   detach(): void {
     this.#gauge = { value: this.#gauge.value };
   }
 
-  /** Fuel that was used since this was last called. */
+  /** Fuel used since the last call of this method. */
   sinceCounted(): number {
     const before = this.#counted;
     this.#counted = this.#gauge.value;
     return Number(before - this.#counted);
   }
 
-  /** True if so much was used since it was last true that others should have their turn. */
+  /** True if so much fuel was used since it was last true that other guests should run. */
   takeTurn(): boolean {
     if (this.#left >= this.#next) return false;
     this.#next = this.#left - TURN_FUEL;
     return true;
   }
 
-  /** Pays for what others have computed for the guest, which is counted already. */
+  /** Pays for work that other guests did for this one, and that is already counted. */
   payCounted(units: number): void {
     const whole = Math.ceil(units);
     this.#counted -= BigInt(whole);
@@ -152,7 +155,7 @@ export class FuelMeter {
     this.pay(whole);
   }
 
-  /** Fuel that calls inside have used in this run. */
+  /** Fuel that nested calls have used in this run. */
   get innerFuel(): number {
     return this.#innerFuel;
   }
@@ -165,43 +168,46 @@ export class FuelMeter {
   }
 }
 
-/** The guests that wait in this isolate: few, since each keeps hundreds of kilobytes. */
+/** The waiting guests of this isolate: few, since each holds hundreds of kilobytes. */
 const waiting = new Set<Reservation>();
 
-/** The part of the room in which no guest begins to wait: calls whose guests were unwound need little, and are refused without it. */
+/**
+ * The part of the room in which no guest may begin to wait: it is for calls with unwound guests, which need little, and
+ * fail without it.
+ */
 const UNWOUND_PART = 1 / 8;
 
-/** A call that waits for room to wait in. */
+/** A call that waits for room. */
 interface Queued {
   caller: string | undefined;
   bytes: number;
-  /** When it last looked whether there is room, in Unix ms. */
+  /** When it last checked for room, in Unix ms. */
   looked: number;
 }
 
-/** Those calls in the order in which they came: what one needs is kept free of later calls of its caller. */
+/** Calls that wait for room, in order of arrival: the room that one needs is kept free of later calls of its caller. */
 const queue = new Set<Queued>();
 
-/** Pause between two looks, in ms: the first and the longest. */
+/** Pause between two checks, in ms: the first and the longest. */
 const [FIRST_LOOK_MS, LOOK_MS] = [5, 250];
-/** A call that has not looked for so long has died with its object, in ms. */
+/** A call that has not checked for this long has died with its object, in ms. */
 const DEAD_MS = 5000;
 
-/** Callers of one /48 are one. */
+/** Callers of the same /48 count as one. */
 const siteOf = (caller: string | undefined) => caller && (networkSiteOf(caller) ?? caller);
 
-/** A guest that is to wait. */
+/** A guest that is about to wait. */
 export interface Waiter {
-  /** Memory that it keeps meanwhile. */
+  /** Memory that it holds meanwhile. */
   bytes: number;
   caller: string | undefined;
   /** How long it waits at most, in ms. */
   leftMs: number;
-  /** Its place among the calls that servlets make. */
+  /** Its path among nested calls. */
   place?: string | undefined;
 }
 
-/** The memory that a guest keeps while it waits. */
+/** The memory that a guest holds while it waits. */
 export class Reservation {
   readonly #caller: string | undefined;
   readonly #place: string;
@@ -216,15 +222,15 @@ export class Reservation {
   }
 
   /**
-   * Undefined where the guests that wait already leave no room for it, or calls of its caller that came before wait for
-   * room. One that is alone always has room, and so has one that others wait for.
+   * Undefined if the waiting guests leave no room for it, or earlier calls of its caller wait for room. A guest that
+   * waits alone always has room, and so has one that other guests wait for.
    */
   static take(waiter: Waiter, queued?: Queued): Reservation | undefined {
     const reservation = new Reservation(waiter);
     return reservation.grow(waiter.bytes, queued) ? reservation : undefined;
   }
 
-  /** Takes it although there is no room. */
+  /** Takes the memory even without room. */
   static force(waiter: Waiter): Reservation {
     const reservation = new Reservation(waiter);
     reservation.#bytes = waiter.bytes;
@@ -233,8 +239,8 @@ export class Reservation {
   }
 
   /**
-   * Waits until there is room. Each call looks for itself, as no request or object may settle what another waits for; `pause`
-   * waits for so many ms, and throws where the call waits no longer.
+   * Waits until there is room. Each call polls, as no request or object may settle a promise of another; `pause` waits
+   * for this many ms, and throws if the call no longer waits.
    */
   static async whenFree(
     waiter: Waiter,
@@ -255,7 +261,7 @@ export class Reservation {
     }
   }
 
-  /** Takes more; false where there is no room for it. Does nothing after its release. */
+  /** Takes more memory; false if there is no room. Does nothing after its release. */
   grow(bytes: number, queued?: Queued): boolean {
     if (this.#isReleased) return true;
     const { all, own: taken } = this.#others();
@@ -275,14 +281,14 @@ export class Reservation {
     waiting.delete(this);
   }
 
-  /** Bytes of the other guests but those that wait for this one: of all, and of the same caller. */
+  /** Bytes of the other guests except those that wait for this one: of all, and of the same caller. */
   #others(): { all: number; own: number } {
     const now = Date.now();
     let all = 0;
     let own = 0;
     for (const reservation of waiting) {
-      // Where an object dies, its guests' reservations are never released. While the isolate lives, only the platform
-      // ends objects, and rarely: for minutes of less room, calls need not say which object they run in.
+      // When an object dies, its guests' reservations are never released. Only the platform ends objects while the
+      // isolate lives, and rarely: for minutes of less room, calls need not say which object they run in.
       if (reservation.#until < now) waiting.delete(reservation);
       else if (reservation !== this && !this.#isWithin(reservation)) {
         all += reservation.#bytes;
@@ -293,9 +299,9 @@ export class Reservation {
     return { all, own };
   }
 
-  /** Bytes that calls of the same caller wait for which came before this one, or before now. */
+  /** Bytes that earlier calls of the same caller wait for: earlier than this one, or than now. */
   #bytesBefore(queued: Queued | undefined): number {
-    // A call inside one that waits gives the room that this keeps back only when it has ended.
+    // A call nested in a waiting call releases the room that this holds back only when it has ended.
     if (this.#caller === undefined || this.#place.includes("/")) return 0;
     const now = Date.now();
     let bytes = 0;

@@ -14,7 +14,7 @@ export type { Program } from "./pool.ts";
 
 /** How a run of a servlet's export ended. */
 export type Ending =
-  /** With code 0; the output is whatever the guest gave. `fuelUsed` counts all runs of the call. */
+  /** With code 0; the output is whatever the guest set. `fuelUsed` counts all runs of the call. */
   | {
       kind: "returned";
       output: string | undefined;
@@ -22,11 +22,11 @@ export type Ending =
       isSingleUse?: boolean;
       failure?: string | undefined;
     }
-  /** With another code or an error message: the servlet's own word, meant for the caller. */
+  /** With another code or an error message: the servlet's own error, meant for the caller. */
   | { kind: "refused"; message: string; fuelUsed?: number; failure?: string | undefined }
   /**
    * By a trap, or because it computed for too long. The message is short and meant for the caller; `failure`, here and
-   * above, is meant for operators: what the guest threw, with its stack, or why its host stopped it.
+   * above, is for operators: the guest's exception with its stack, or why its host stopped it.
    */
   | { kind: "trapped"; message: string; fuelUsed?: number; failure?: string | undefined }
   /** By a `Wait`: the guest is gone, and the call can be run again. */
@@ -39,40 +39,40 @@ export type Ending =
       isSingleUse?: boolean;
     };
 
-/** Where a call's instance comes from, and what becomes of it. */
+/** Provides a call's instance, and takes it back. */
 export interface InstanceSource {
-  /** The parts of the setup that a run begins anew: called before each run but the first. */
+  /** The parts of the setup that must be new for each run: called before each run but the first. */
   renewed?(): Partial<Setup>;
   /**
-   * Provides an instance; called in the guest's turn. If it resolves to undefined, it must be called again in a later turn. May
-   * charge the guest for the work, after attaching the guest to the instance.
+   * Provides an instance; called in the guest's turn. If it resolves to undefined, it must be called again in a later
+   * turn. May charge the guest for the work, after attaching the guest to the instance.
    */
   take(program: Program, guest: Guest): Instance | Promise<Instance | undefined>;
-  /** Called when the guest is gone; with its ending, if it came to its end by itself. */
+  /** Called when the guest is gone; with its ending, if it ended by itself. */
   giveBack(program: Program, instance: Instance, ending: Ending | undefined): Promise<void> | void;
 }
 
 const pool: InstanceSource = { take: borrow, giveBack };
 
-/** The record to resume and where to store new entries, for a durable call. */
+/** The record to resume, and where to store new entries, for a durable call. */
 export interface Durability {
   recorded?: Recorded | undefined;
-  /** Of a call that is begun: 32 bytes in hex; random where it is not given. */
+  /** For a new call: 32 bytes in hex; random by default. */
   seed?: string | undefined;
-  /** When it begins, if not later, in Unix ms. */
+  /** The earliest time of its beginning, in Unix ms. */
   time?: number | undefined;
   keeper?: Keeper | undefined;
-  /** Of the run before, where this one goes on from a guest that was unwound to wait. */
+  /** The previous run's budget, if its guest was unwound to wait. */
   budget?: Budget | undefined;
 }
 
 /**
- * Runs one export of a prepared servlet in a pristine instance. With `recorded`, the run goes on from
- * an earlier one, whose input it is given. Where there is no room for its guest while it waits, that is unwound, and another
- * one goes on from its journal.
+ * Runs one export of a prepared servlet in a pristine instance. With `recorded`, the run resumes an earlier one with
+ * the same input. If there is no room for its guest while it waits, the guest is unwound, and another one continues
+ * from its journal.
  *
- * Throws a `Fault` where the call was cancelled, the client cannot answer what the guest asked, or this
- * run did something else than the earlier one; everything else that the guest may do ends in an `Ending`.
+ * Throws a `Fault` if the call was cancelled, the client cannot answer the guest's request, or this run deviated from
+ * the earlier one; anything else that the guest does ends in an `Ending`.
  */
 export async function callExport(
   program: Program,
@@ -120,7 +120,7 @@ export async function callExport(
     guest.detach();
   } finally {
     guest.count();
-    // However it ended, its stack is gone: what is left of the call is in its memories and globals.
+    // However the guest ended, its stack is gone: the rest of the call is in its memories and globals.
     try {
       const back = source.giveBack(program, instance, ending);
       if (back !== undefined) await back;
@@ -128,7 +128,7 @@ export async function callExport(
       if (answered === undefined) guest.end();
     }
   }
-  // A call that waits without its guest must not keep the instance.
+  // A call that waits without its guest must not hold the instance.
   instance = undefined;
   try {
     await answered;
@@ -144,13 +144,14 @@ export async function callExport(
   return callExport(program, name, input, { ...setup, ...source.renewed?.(), ...next }, source);
 }
 
-/** The ending of a guest that did not come to its end by itself. */
+/** The ending of a guest that did not end by itself. */
 async function interrupted(guest: Guest, reason: unknown): Promise<Ending> {
   const { journal, setup, fuelMeter } = guest;
   if (!(reason instanceof Wait))
     return Object.assign(unwound(guest, reason), { fuelUsed: fuelMeter?.used ?? 0 });
   await journal.keep();
-  // A run that found no room and got no further will be repeated, and is not the guest's doing. Calls inside may have gone on.
+  // A run that found no room and got no further will be repeated, and is not the guest's fault. Nested calls may have
+  // continued.
   const isInVain = reason.reason.kind === "retry" && !journal.hasGoneOn;
   const { used, innerFuel } = fuelMeter!;
   const fuelUsed = isInVain ? (setup.fuelUsed ?? 0) + innerFuel : used;
@@ -158,7 +159,7 @@ async function interrupted(guest: Guest, reason: unknown): Promise<Ending> {
   return { kind: "suspended", reason: reason.reason, fuelUsed, ...(recorded && { recorded }) };
 }
 
-/** Runs one export in an instance that has started, in a call of this guest that cannot be suspended. */
+/** Runs one export in a started instance, in a call of this guest that cannot be suspended. */
 export async function callIn(
   instance: Instance,
   name: string,
@@ -176,8 +177,8 @@ export async function callIn(
 }
 
 /**
- * Lets a guest whose call is over collect its garbage and clear its free memory, with the fuel that the call has left. False
- * if the guest cannot do that. If it throws, the instance must not be used any more.
+ * Lets a guest whose call is over collect its garbage and clear its free memory, with the call's remaining fuel. False
+ * if the guest does not support that. If it throws, the instance must not be used any more.
  */
 export async function collectGarbage(instance: Instance): Promise<boolean> {
   const { guest, exports } = instance;
@@ -187,7 +188,7 @@ export async function collectGarbage(instance: Instance): Promise<boolean> {
   return true;
 }
 
-/** The ending of a guest whose export has returned this code. Throws what has ended its call before. */
+/** The ending of a guest whose export returned this code. Throws the error that ended its call earlier. */
 function returned(guest: Guest, code: number): Ending {
   if (guest.ended !== undefined) throw guest.ended;
   return finished(guest, code);
@@ -208,7 +209,7 @@ function finished(guest: Guest, code: number): Ending {
   return { kind: "returned", output: guest.output(), fuelUsed: guest.fuelMeter!.used, ...thrown };
 }
 
-/** The one place where an unwound guest's exception is caught. */
+/** The only place that catches the exception of an unwound guest. */
 function unwound(guest: Guest, error: unknown): Ending {
   if (error instanceof Fault) {
     if (error.code === "cancelled") guest.log("info", error.message);
@@ -236,7 +237,7 @@ function unwound(guest: Guest, error: unknown): Ending {
 
 /** The caller's message for a trap; undefined if the error is an internal one. */
 function trapMessage(error: unknown): string | undefined {
-  // V8 reports an exhausted stack as a RangeError, whichever side of the border it happens on.
+  // V8 reports an exhausted stack as a RangeError, on either side of the border.
   if (error instanceof RangeError && /call stack/i.test(error.message)) {
     return "The servlet recursed too deeply and was stopped.";
   }

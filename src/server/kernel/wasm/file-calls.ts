@@ -1,4 +1,4 @@
-/** Whole operations on files, for guests whose language has no WASI: those of the kit. */
+/** Whole file operations, for guests of the kit, whose language has no WASI. */
 import { textIn } from "../core/text.ts";
 import { FileSystemError } from "../files/errors.ts";
 import type { Files } from "../files/files.ts";
@@ -33,7 +33,9 @@ function nodeOf(files: Files, { place }: ResolvedPath): number {
   return place.node;
 }
 
-/** Finds the file or folder at the path in the argument `name`, to change something there. Throws `perm` where the folder is read-only. */
+/**
+ * Finds the file or folder at the path in the argument `name`, for a change. Throws `perm` if the folder is read-only.
+ */
 function changed(files: Files, asked: Json, name = "path", follows = false): ResolvedPath {
   const place = found(files, asked, name, follows);
   if (place.mount.isReadOnly) throw new FileSystemError("perm");
@@ -108,7 +110,7 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** The messages of Linux; other codes are rare enough to stand for themselves. */
+/** Linux's messages; other codes are rare, and stand for themselves. */
 const MESSAGES: Readonly<Record<string, string>> = {
   exist: "file exists",
   fbig: `it is too large to be read at once (limit ${limits.fileReadBytes} bytes): read a file in parts, and keep fewer entries in a folder`,
@@ -124,8 +126,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Performs `{what, path, …}` with these data. Returns a byte that is 0 and the answer (bytes, or JSON), or a byte that
- * is 1 and `{code, message}`.
+ * Performs `{what, path, …}` with this data. Returns a byte 0 and the answer (bytes, or JSON), or a byte 1 and `{code,
+ * message}`.
  */
 export function fileCall(guest: Guest, head: bigint, body: bigint): bigint {
   const asked = guest.json(head, "file_call");

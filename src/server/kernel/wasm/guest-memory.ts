@@ -9,7 +9,7 @@ import { parseJson } from "../core/text.ts";
 
 /** Names and keys from a guest: of config, variables, secrets. */
 const NAME_BYTES = 16 * 1024;
-/** One request, notification or HTTP head that a guest gives as JSON: an image or two in base64. */
+/** One request, notification or HTTP head that a guest passes as JSON: an image or two in base64. */
 const MESSAGE_BYTES = 4 * 1024 * 1024;
 
 /** Exports of a prepared servlet other than the servlet's own functions. */
@@ -41,15 +41,12 @@ const ERROR_BLOCK = 28;
 
 /** An instance's two memories, and the fuel that it pays for reading and writing them. */
 export class GuestMemory {
-  /** Absent before it may compute. */
+  /** Absent until the guest may compute. */
   fuelMeter: FuelMeter | undefined;
   #exports: KernelExports | undefined;
   #marks: ReturnType<typeof marksIn> | undefined;
 
-  /**
-   * Takes the exports of an instance and lets it compute; before that, host functions that touch memory
-   * throw.
-   */
+  /** Takes the exports of an instance and lets it compute; before that, host functions that access memory throw. */
   attach(exports: WebAssembly.Exports, fuel: Fuel = {}): void {
     if (!isPrepared(exports)) throw new Error("not the exports of a prepared servlet");
     this.#exports = exports;
@@ -58,7 +55,7 @@ export class GuestMemory {
     this.fuelMeter = new FuelMeter(exports.edge_fuel, fuel);
   }
 
-  /** Leaves the instance to other calls; what is paid from now on is counted here. */
+  /** Leaves the instance to other calls; later payments are counted here. */
   detach(): void {
     this.fuelMeter?.detach();
     this.#exports = this.#marks = undefined;
@@ -69,12 +66,12 @@ export class GuestMemory {
     return this.#exports;
   }
 
-  /** Takes from what the guest may compute. Throws where that is used up. */
+  /** Charges fuel. Throws if it is used up. */
   pay(units: number): void {
     this.fuelMeter!.pay(units);
   }
 
-  /** The guest's own memory, to be read. The view is good until the guest runs again. */
+  /** The guest's own memory, for reading. The view is valid until the guest runs again. */
   get memory(): DataView<ArrayBuffer> {
     const { memory, edge_pages: pages } = this.#kernel;
     if (memory === undefined || pages === undefined) {
@@ -83,34 +80,34 @@ export class GuestMemory {
     return new DataView(memory.buffer, 0, pages.value * 65536);
   }
 
-  /** A range of the guest's own memory, to be read; throws where it reaches beyond the end. */
+  /** A range of the guest's own memory, for reading; throws if it exceeds the end. */
   range(at: number, length: number): Uint8Array<ArrayBuffer> {
     const { buffer, byteLength } = this.memory;
-    // An i32 may be negative; a product of a count and a size may be larger than one, and must stay so.
+    // An i32 may be negative; the product of a count and a size may be larger than an i32, and must stay so.
     const range = rangeOf(buffer, at, length < 0 ? length >>> 0 : length, byteLength);
     this.#payForBytes(range.length);
     return range;
   }
 
-  /** A range of the guest's own memory, to be written; throws where it reaches beyond the end. */
+  /** A range of the guest's own memory, for writing; throws if it exceeds the end. */
   writable(at: number, length: number): Uint8Array<ArrayBuffer> {
     const range = this.range(at, length);
     if (this.#marks !== undefined) mark(this.#marks.memory, range.byteOffset, range.length);
     return range;
   }
 
-  /** A range to be written, as a view that sets numbers. */
+  /** A range for writing, as a view that sets numbers. */
   writableView(at: number, length: number): DataView<ArrayBuffer> {
     return new DataView(this.writable(at, length).buffer, at >>> 0, length);
   }
 
-  /** Bytes of both memories; of its own as it sees it, as that may have grown in an earlier call. */
+  /** Bytes of both memories; of its own at the size that it sees, as that memory may have grown in an earlier call. */
   get memoryBytes(): number {
     const { edge_pages: pages, edge_memory: kernel } = this.#kernel;
     return (pages?.value ?? 0) * 65536 + kernel.buffer.byteLength;
   }
 
-  /** A block's bytes, empty where there is no block. The view is good until the guest runs again. */
+  /** A block's bytes, empty if there is no block. The view is valid until the guest runs again. */
   bytes(block: bigint): Uint8Array {
     const address = Number(BigInt.asUintN(32, block));
     const range = this.#kernelRange(address, this.#kernel.edge_length(address));
@@ -118,19 +115,19 @@ export class GuestMemory {
     return range;
   }
 
-  /** A block's bytes where they are no more than `most`; `name` names them in the error. */
+  /** A block's bytes if they are at most `most`; `name` names them in the error. */
   bytesWithin(most: number, block: bigint, name: string): Uint8Array {
     const bytes = this.bytes(block);
     demandSize(name, bytes, most);
     return bytes;
   }
 
-  /** A block's text as the name of something, for the host function `who`. */
+  /** A block's text as a name, for the host function `who`. */
   name(block: bigint, who: string): string {
     return decoder.decode(this.bytesWithin(NAME_BYTES, block, `A name given to ${who}`));
   }
 
-  /** A block's bytes as a JSON object; `who` is the host function that was given it. */
+  /** A block's bytes as a JSON object; `who` is the host function that got it. */
   json(block: bigint, who: string): Json {
     const bytes = this.bytes(block);
     demandJson(`The JSON given to ${who}`, bytes, MESSAGE_BYTES);
@@ -145,7 +142,7 @@ export class GuestMemory {
     return value;
   }
 
-  /** Makes a block of these bytes for the guest; 0n where there are none. */
+  /** Makes a block of these bytes for the guest; 0n if there are none. */
   put(content: string | Uint8Array): bigint {
     const bytes = typeof content === "string" ? encoder.encode(content) : content;
     this.#payForBytes(bytes.length);
@@ -162,7 +159,7 @@ export class GuestMemory {
     return this.put(whole);
   }
 
-  /** Encodes the input into the kernel, without a copy in between: what UTF-8 needs at most is reserved. */
+  /** Encodes the input into the kernel's memory without an intermediate copy: reserves the most that UTF-8 may need. */
   setInput(input: string | Uint8Array): void {
     if (input.length === 0) return;
     if (typeof input !== "string") {
@@ -184,7 +181,7 @@ export class GuestMemory {
     return decoder.decode(bytes);
   }
 
-  /** The output's bytes. The view is good until the guest runs again. */
+  /** The output's bytes. The view is valid until the guest runs again. */
   outputBytes(): Uint8Array | undefined {
     const state = new DataView(this.#kernel.edge_memory.buffer);
     const address = state.getUint32(OUTPUT_ADDRESS, true);
@@ -193,18 +190,18 @@ export class GuestMemory {
     return new Uint8Array(state.buffer, address, length);
   }
 
-  /** The message that the guest set with `error_set`; undefined where it set none. */
+  /** The message that the guest set with `error_set`; undefined if it set none. */
   errorBytes(): Uint8Array | undefined {
     const block = new DataView(this.#kernel.edge_memory.buffer).getUint32(ERROR_BLOCK, true);
     return block === 0 ? undefined : this.bytes(BigInt(block));
   }
 
-  /** The first 256 bytes are covered by the price of the host call. */
+  /** The first 256 bytes are included in the price of the host call. */
   #payForBytes(length: number): void {
     if (length > 256) this.pay(length * limits.byteFuel);
   }
 
-  /** A range that the kernel gave, whose memory the guest can forge; there is nothing at address 0. */
+  /** A range from the kernel, whose memory the guest can forge; there is nothing at address 0. */
   #kernelRange(at: number, length: number): Uint8Array<ArrayBuffer> {
     return rangeOf(this.#kernel.edge_memory.buffer, length === 0 ? 0 : at, length >>> 0);
   }

@@ -23,15 +23,15 @@ export class Exit {
 }
 
 /**
- * Thrown to a guest for whose memory there is no room while it waits: it is unwound, and its call goes on in another instance
- * once its question is answered.
+ * Thrown to a guest whose memory has no room while it waits: the guest is unwound, and its call continues in another
+ * instance once its question is answered.
  */
 export class Unwound {
-  /** Settles when the journal has the answer; rejects with what ends the call. */
+  /** Settles when the journal has the answer; rejects with the error that ends the call. */
   readonly answered: Promise<unknown>;
   constructor(answered: Promise<unknown>) {
     this.answered = answered;
-    // It may fail before anybody waits for it.
+    // It may reject before anybody awaits it.
     answered.catch(() => {});
   }
 }
@@ -43,14 +43,14 @@ export class Guest extends GuestMemory {
   readonly setup: Setup;
   readonly journal: Journal;
   readonly budget: Budget;
-  /** Set when the call is over while the guest still runs: it is thrown at every host call from then on. */
+  /** Set when the call is over while the guest still runs: every later host call throws it. */
   ended: unknown;
   /** Set when the call is over and the guest collects its garbage: finalizers may use its files, and nothing else. */
   isCollecting = false;
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
-  /** By name: redacts a secret that the caller has given by a page of the server. */
+  /** By name: redacts a secret that the caller has entered on a page of the server. */
   readonly redactions = new Map<string, (text: string) => string>();
   /** Accounts of the caller that this call has found connected. */
   readonly accounts = new Set<string>();
@@ -58,15 +58,15 @@ export class Guest extends GuestMemory {
   readonly unasked = new Set<string>();
   /** The last HTTP response, without its body; its headers as JSON. */
   http = { status: 0, headers: "{}" };
-  /** How a successful call changes its servlet's state; without effect if the servlet keeps none. */
+  /** What a successful call does to its servlet's state; without effect for a stateless servlet. */
   leaves: "changes" | "nothing" | "new state" = "changes";
-  /** The exception that the servlet itself has reported to operators: see `log`. */
+  /** The exception that the servlet itself reported to operators: see `log`. */
   thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
   #waits: Waits | undefined;
 
-  /** `before` is the budget of the guest that was unwound to wait, if its call goes on from that. */
+  /** `before` is the budget of the unwound guest, if this one continues its call. */
   constructor(setup: Setup, journal: Journal, before?: Budget) {
     super();
     this.setup = setup;
@@ -74,7 +74,7 @@ export class Guest extends GuestMemory {
     this.budget = new Budget(setup.waitMs, before);
   }
 
-  /** The beginning of a text that stands in these bytes: see `excerptOf`. */
+  /** The beginning of the text in these bytes: see `excerptOf`. */
   excerpt(parts: readonly Uint8Array[], characters: number): string {
     return excerptOf(parts, characters, this.hasSecrets);
   }
@@ -86,7 +86,7 @@ export class Guest extends GuestMemory {
 
   /** Redacts its caller's secrets in the first `most` characters of a text, and drops the rest. */
   hide(text: string, most = text.length): string {
-    // A secret that begins before the cut is whole.
+    // A secret that begins before the cut must be whole.
     let redacted = text.slice(0, most + limits.secretCharacters);
     for (const redact of this.redactions.values()) redacted = redact(redacted);
     return this.setup.credentials?.hide(redacted, most) ?? beginningOf(redacted, most);
@@ -100,9 +100,9 @@ export class Guest extends GuestMemory {
   }
 
   /**
-   * The answer of the world: the recorded answer where this run repeats an earlier one, else that of
-   * `live`, which is recorded before the guest learns of it. `lasts` is how long it is known to take: by the guest's clock,
-   * which may be ahead of this machine's, that time passes in any case.
+   * The recorded answer if this run repeats an earlier one, else the answer of `live`, which is recorded before the
+   * guest gets it. `lasts` is its known duration: at least that much time passes on the guest's clock, which may be
+   * ahead of the machine's.
    */
   async answer<T extends string | LazyAnswer = string>(
     question: Question,
@@ -138,23 +138,23 @@ export class Guest extends GuestMemory {
     return answer;
   }
 
-  /** Throws a `Wait` for a call that lasts, and whose run has waited for nearly as long as it may. */
+  /** Throws a `Wait` in a durable call whose run has waited for nearly as long as it may. */
   #demandTime(ms: number): void {
     const { waitedMs } = this.budget;
     if (this.setup.gate !== undefined && waitedMs > 0 && this.#spareMs(ms) < 0)
       throw this.#retry(0);
   }
 
-  /** How long this run may wait besides a question that takes so many ms. */
+  /** How long this run may wait besides a question that takes this many ms. */
   #spareMs(ms: number): number {
     return this.budget.leftMs - Math.max(ms, limits.httpMs);
   }
 
-  /** Room for all that it keeps while it waits; undefined where there is none. */
+  /** Room for everything that it holds while it waits; undefined if there is none. */
   #room(): Reservation | undefined {
     const waiter = this.#waiter(this.memoryBytes + limits.waitingOverheadBytes);
     const room = Reservation.take(waiter);
-    // Its runs have been repeated so often that it has not enough fuel for another.
+    // Its runs were repeated so often that there is no fuel for another.
     return room ?? (this.fuelMeter!.canRepeat ? undefined : Reservation.force(waiter));
   }
 
@@ -164,7 +164,7 @@ export class Guest extends GuestMemory {
     return { bytes: bytes + heldBytes, caller, leftMs, place };
   }
 
-  /** Asks without keeping its memory: only what the host keeps for it needs room. */
+  /** Asks without holding the guest's memory: only the host's memory for it needs room. */
   #unwound({ question, live, lasts }: LiveQuestion, ms: number): Unwound {
     const { details } = question;
     let bytes = limits.unwoundOverheadBytes;
@@ -186,8 +186,8 @@ export class Guest extends GuestMemory {
   }
 
   /**
-   * Waits for room after the calls that came before. Nothing was asked yet, so a shortage is no answer: a call that lasts is
-   * suspended in the end, and run again later.
+   * Waits for room behind earlier calls. Nothing was asked yet, so a shortage is not an answer: a durable call is
+   * eventually suspended, and run again later.
    *
    * Throws a `Wait` then, and `too_many` in other calls that have sent nothing.
    */
@@ -215,10 +215,10 @@ export class Guest extends GuestMemory {
   }
 
   /**
-   * To be called where a host function is entered; true if others are to be served first. It costs nearly nothing: only
-   * a guest that has computed for a while is asked for its client.
+   * Must be called on entry to a host function; true if other guests should run first. Nearly free: only a guest that
+   * has computed for a while checks for its client.
    *
-   * Throws `cancelled` where the client has left.
+   * Throws `cancelled` if the client has left.
    */
   enter(): boolean {
     if (this.#gone?.aborted === true) throw clientHasLeft(this.#gone);
@@ -229,7 +229,7 @@ export class Guest extends GuestMemory {
     return !isFirst;
   }
 
-  /** Serves others, unless the guests that wait leave no room for this one. */
+  /** Lets other guests run, unless the waiting guests leave no room for this one. */
   async giveWay(): Promise<void> {
     const room = Reservation.take(this.#waiter(this.memoryBytes + limits.waitingOverheadBytes));
     if (room === undefined) return;
@@ -241,13 +241,13 @@ export class Guest extends GuestMemory {
     }
   }
 
-  /** Counts what it has computed since this was last called. */
+  /** Counts the fuel used since this was last called. */
   count(): void {
     const { fuelMeter } = this;
     if (fuelMeter !== undefined) processor.spend(this.setup.caller, fuelMeter.sinceCounted());
   }
 
-  /** Counts fuel for its caller that it does not pay itself: of what comes before it may compute, or after its end. */
+  /** Counts fuel for its caller that the guest does not pay itself: before it may compute, or after its end. */
   spend(fuel: number): void {
     processor.spend(this.setup.caller, fuel);
   }
@@ -260,9 +260,9 @@ export class Guest extends GuestMemory {
   }
 
   /**
-   * Resolves when it may compute, after those whose callers have computed less; undefined if that is now.
+   * Resolves when the guest may compute, after guests whose callers have computed less; undefined if that is now.
    *
-   * Throws `cancelled` where the client has left meanwhile.
+   * Throws `cancelled` if the client has left meanwhile.
    */
   turn(): Promise<void> | undefined {
     const turn = processor.turn(this.setup.caller, this.fuelMeter === undefined);
@@ -276,7 +276,10 @@ export class Guest extends GuestMemory {
     });
   }
 
-  /** Reserves memory for bytes that arrive while the guest waits; undefined if there is room now, else resolves when there is. */
+  /**
+   * Reserves memory for bytes that arrive while the guest waits; undefined if there is room now, else resolves when
+   * there is.
+   */
   grow(bytes: number, signal: AbortSignal): Promise<void> | undefined {
     return this.#reservation?.grow(bytes) === false ? this.#growLater(bytes, signal) : undefined;
   }
@@ -296,7 +299,7 @@ export class Guest extends GuestMemory {
     return answer;
   }
 
-  /** An answer, which the journal keeps until the call ends. */
+  /** An answer, which the journal holds until the call ends. */
   #held<T extends string | LazyAnswer>(answer: T, question: Question): T {
     const { what, words = "" } = question;
     const bytes = typeof answer === "string" ? stringBytes(answer) : answer.textBytes;
@@ -305,7 +308,9 @@ export class Guest extends GuestMemory {
     return answer;
   }
 
-  /** Waits for whole milliseconds: plugins in Rust and Go sleep for nanoseconds, and clocks and alarms have none. */
+  /**
+   * Waits for whole milliseconds: plugins in Rust and Go sleep for nanoseconds, which clocks and alarms do not have.
+   */
   async sleep(ms: number): Promise<void> {
     const { world } = this.setup;
     const whole = Math.ceil(ms);
@@ -339,19 +344,19 @@ export class Guest extends GuestMemory {
     }
   }
 
-  /** Releases what the call holds. Must be called when it is over. */
+  /** Releases the call's resources. Must be called when it is over. */
   end(): void {
     this.#waits?.end();
     this.journal.release();
   }
 
-  /** Sets a variable that an earlier call has left. */
+  /** Sets a variable that an earlier call has stored. */
   setVariable(name: string, value: Uint8Array): void {
     this.vars.set(name, value);
     this.varBytes += stringBytes(name) + value.length;
   }
 
-  /** An error that begins with `Uncaught` is kept for the line about the call, which is printed where that fails. */
+  /** A line that begins with `Uncaught` is kept for the run log, which prints it if the call fails. */
   log(level: LogLevel, line: string): void {
     if (level === "error" && line.startsWith(UNCAUGHT)) {
       this.thrown = this.hide(line, limits.logCharacters);

@@ -1,18 +1,17 @@
-/** Which hosts may a guest reach, as far as their spelling tells? */
+/** Which hosts a guest may reach, judging by their spelling. */
 import { fits } from "../core/glob.ts";
 import { oncePer } from "../core/once-per.ts";
 import { withoutDot } from "../core/host-name.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 
 /**
- * May a guest reach this URL? Patterns are globs on the host name (`*` for any run of characters, `?`
- * for one), with a port where only that one is meant. A host that is private or local by its address
- * or name must be named in full.
+ * True if a guest may reach this URL. Patterns are globs on the host name (`*` for any run of characters, `?` for one),
+ * with a port to allow only that port. A host that is private or local by its address or name must be named in full.
  */
 export function isAllowed(url: URL, patterns: readonly string[]): boolean {
   const host = withoutDot(url.hostname.toLowerCase());
   const withPort = `${host}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
-  // Once at most: a manifest may have many patterns, and this takes longer than all else.
+  // At most once: a manifest may have many patterns, and this takes longer than everything else.
   let isOutside: boolean | undefined;
   return patterns.some((raw) => {
     const pattern = raw.toLowerCase();

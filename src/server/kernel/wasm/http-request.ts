@@ -7,7 +7,7 @@ import { GuestError, type Guest } from "./guest.ts";
 import { requestForGuest, type GuestResponse } from "./http.ts";
 import type { LazyAnswer } from "./journal.ts";
 
-/** Sends the request in these blocks for the host function `who`; gives a block with the response's body. */
+/** Sends the request in these blocks for the host function `who`; returns a block with the response's body. */
 export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
   const json = guest.json(head, who);
   const bytes = guest.bytesWithin(limits.httpBytes, body, "The body of the servlet's HTTP request");
@@ -20,8 +20,8 @@ export async function httpRequest(guest: Guest, who: string, head: bigint, body:
 
 /**
  * Sends a request and records its response, or its failure, which is thrown as a `GuestError`. An account that it names
- * is connected before, and again if its token is refused.
- * The body may be a view of the guest's memory, which does not change while the guest waits.
+ * is connected first, and again if its token is rejected. The body may be a view of the guest's memory, which does not
+ * change while the guest waits.
  */
 export function recordedRequest(
   guest: Guest,
@@ -71,7 +71,7 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<R
   return typeof recorded === "string" ? responseIn(recorded) : recorded;
 }
 
-/** A response for the guest, whose text for the journal is written when first read. */
+/** A response for the guest. Its text for the journal is written when first read. */
 class RecordedResponse implements LazyAnswer {
   readonly status: number;
   /** Its headers by lower-case name, as JSON. */
@@ -103,7 +103,7 @@ class RecordedResponse implements LazyAnswer {
     return this.#text;
   }
 
-  /** Called when the guest has a copy of the body, which is then kept only until the text has been written. */
+  /** Called when the guest has a copy of the body, which is then kept only until the text is written. */
   releaseBody(): void {
     this.#isDelivered = true;
     if (this.#text !== undefined) this.release();
@@ -114,17 +114,17 @@ class RecordedResponse implements LazyAnswer {
   }
 }
 
-/** How a journal has a response: JSON whose last member is the body, in base64. */
+/** A response in a journal: JSON whose last member is the body, in base64. */
 const BODY = ',"body":"';
 const END = '"}';
 
-/** Bytes that are put into base64 at once: a multiple of three. */
+/** Bytes encoded to base64 at once: a multiple of three. */
 const STEP = 48 * 1024;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Put together as bytes: of strings, V8 would make several of this size, and keep them for long. */
+/** Built from bytes: with strings, V8 would make several of this size, and hold them for long. */
 function responseText(beginning: string, body: Uint8Array): string {
   const head = encoder.encode(beginning);
   const size = 4 * Math.ceil(body.length / 3);
@@ -141,7 +141,7 @@ function responseText(beginning: string, body: Uint8Array): string {
   return decoded;
 }
 
-/** Throws the `GuestError` that stands there instead. */
+/** The response in a recorded text. Throws a recorded `GuestError`. */
 function responseIn(text: string): RecordedResponse {
   // Base64 has no quotes, so this is where the body begins; headers have them escaped.
   const at = text.lastIndexOf(BODY);

@@ -24,8 +24,8 @@ export interface GuestResponse {
 }
 
 /**
- * Headers that a guest may not set: those of the connection, those that say where a request comes from, and
- * those that only browsers set. They are left out.
+ * Headers that a guest may not set, and which are omitted: headers of the connection, of the request's origin, and of
+ * browsers.
  */
 const HOSTS_HEADERS =
   /^(host|connection|content-length|transfer-encoding|upgrade|te|trailer|keep-alive|expect|via|forwarded|cdn-loop|true-client-ip|x-real-ip|x-client-ip|x-original-url|x-rewrite-url|(proxy|cf|sec|x-forwarded)-.*)$/i;
@@ -33,7 +33,7 @@ const HOSTS_HEADERS =
 /** https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Methods that make a tunnel, or show what proxies have added to the request. */
+/** Methods that open a tunnel, or show what proxies have added to the request. */
 const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** The classes of methods; a request with any other method must not be sent twice. */
@@ -50,7 +50,7 @@ const CLASSES = new Map<string, MethodClass>([
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header */
 const KEY_HEADER = "idempotency-key";
 
-/** For guests that set none, as the reference host has them; some APIs refuse requests without. */
+/** For guests that set none, as on the reference host; some APIs reject requests without. */
 const DEFAULT_HEADERS = { accept: "*/*", "user-agent": `edge-servlets/${VERSION}` };
 
 /** A request that may be sent: its host is allowed. */
@@ -63,8 +63,8 @@ interface Outgoing {
 }
 
 /**
- * Does what a guest's `http_request` asks for: `{url, method?, headers?}`, as the reference runtime
- * reads it; `url` is its parsed URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included.
+ * Performs a guest's `http_request`: `{url, method?, headers?}`, as the reference runtime reads it; `url` is its parsed
+ * URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included.
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
  */
@@ -101,7 +101,7 @@ export async function requestForGuest(
   return guest.wait((signal) => exchange(guest, next, signal), limits.httpMs);
 }
 
-/** Sends a request, and those that it is redirected to. */
+/** Sends a request, and follows its redirects. */
 async function exchange(
   guest: Guest,
   first: Outgoing,
@@ -128,12 +128,12 @@ function headersOf(value: unknown): Record<string, string> {
   let length = 0;
   for (const [name, given] of Object.entries(value)) {
     if (HOSTS_HEADERS.test(name)) continue;
-    // JSON's lists and objects are no text, and may have a `toString` that is no function.
+    // Lists and objects of JSON are not text, and may have a `toString` that is not a function.
     const text = typeof given === "string" ? given : JSON.stringify(given);
     const content = typeof given === "object" ? undefined : text.trim();
-    // A Worker would encode as UTF-8 what is beyond Latin-1; other servers read that in other ways.
+    // A Worker would encode characters beyond Latin-1 as UTF-8, which other servers interpret differently.
     if (content === undefined || !TOKEN.test(name) || /[\0\r\n\u0100-\uffff]/.test(content)) {
-      // Whole or not at all: a piece of a secret could not be recognised.
+      // Whole or not at all: a part of a secret could not be recognised.
       const which = name.length > 80 ? `a name of ${name.length} characters` : JSON.stringify(name);
       const advice =
         content !== undefined && /[\u0100-\uffff]/.test(content)
@@ -152,7 +152,7 @@ function headersOf(value: unknown): Record<string, string> {
   return headers;
 }
 
-/** Returns the URL of this address. Throws if it is invalid, or if the guest may not reach it. */
+/** The URL of this address. Throws if it is invalid, or if the guest may not reach it. */
 function allowed(guest: Guest, address: string, url: URL | null): URL {
   if (address.length > limits.urlCharacters) {
     throw new GuestError(
@@ -175,7 +175,7 @@ function allowed(guest: Guest, address: string, url: URL | null): URL {
   const { allowedHosts } = guest.setup;
   guest.pay(charactersOf(allowedHosts) * url.host.length);
   if (!isAllowed(url, allowedHosts)) {
-    // The host of an address that contains a secret may be a piece of the secret.
+    // The host of an address that contains a secret may be a part of the secret.
     const host = guest.hide(address) === address ? url.host : "that host";
     throw new GuestError(
       `The servlet may not make HTTP requests to ${host.slice(0, 255)}: its manifest does not allow that host. Add it to allowed_hosts in servlet.json.`,
@@ -194,7 +194,7 @@ async function send(
   if (!CLASSES.has(request.method)) demandValid(url, request.method);
   try {
     if (trace === undefined) return await world.fetch(url, init);
-    // A redirected request gets trace headers of its own.
+    // A redirected request gets its own trace headers.
     const headers = new Headers(request.headers);
     addTrace(headers, trace);
     return await inHttpSpan(trace, { url, ...init, headers }, () =>
@@ -237,7 +237,7 @@ const FIRST_PIECE = 64 * 1024;
 const LARGE_PIECE = 1024 * 1024;
 
 /**
- * The bytes of a response's body. Its length may differ from the one `announced`, as that of a compressed body does. Reads few
+ * The bytes of a response's body. Its length may differ from the `announced` one, as for a compressed body. Reads few
  * large pieces, as each costs a turn of the event loop; `grow` reserves memory for the bytes of a piece.
  */
 async function bodyOf(
@@ -288,7 +288,7 @@ const FILLS = "readAtLeast" in ReadableStreamBYOBReader.prototype;
 
 /** https://developers.cloudflare.com/workers/runtime-apis/streams/readablestreambyobreader */
 interface PieceReader {
-  /** Fills the buffer, or as much of it as there is until the end. */
+  /** Fills the buffer, or less at the end of the stream. */
   readAtLeast(
     bytes: number,
     buffer: Uint8Array<ArrayBuffer>,
@@ -296,7 +296,7 @@ interface PieceReader {
   cancel(): Promise<void>;
 }
 
-/** A reader that fills buffers. Only workerd has it, and not for streams that JavaScript feeds. */
+/** A reader that fills buffers. Only workerd has it, and not for streams that JavaScript produces. */
 function pieceReader(body: ReadableStream<Uint8Array>): PieceReader | undefined {
   if (!FILLS) return undefined;
   try {
@@ -307,7 +307,7 @@ function pieceReader(body: ReadableStream<Uint8Array>): PieceReader | undefined 
   }
 }
 
-/** The chunks as one. Takes over or releases the buffers of chunks that fill them. */
+/** The chunks joined. Takes over or releases the buffers of chunks that fill them. */
 function joined(
   chunks: readonly Uint8Array<ArrayBuffer>[],
   length: number,
@@ -324,7 +324,7 @@ function joined(
   return body;
 }
 
-/** Lines, since a comma may be part of a cookie; a header has no line breaks. */
+/** Lines, since a comma may be part of a cookie, and a header has no line breaks. */
 function receivedHeaders(headers: Headers): Record<string, string> {
   const fields = Object.fromEntries(headers) as Record<string, string>;
   if (fields["set-cookie"] !== undefined) fields["set-cookie"] = headers.getSetCookie().join("\n");

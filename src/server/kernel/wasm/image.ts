@@ -1,6 +1,6 @@
 import { BLOCK, MARKED, MARKS_EXPORT, marksIn, takeWritten } from "./marks.ts";
 
-/** The state of an instance: its memory and its mutable globals (the kernel's memory is empty in it). */
+/** The state of an instance: its memory and mutable globals, with an empty kernel memory. */
 export interface Image {
   /** The memory's size in pages of 64 KiB. */
   pages: number;
@@ -10,7 +10,7 @@ export interface Image {
   runs: { at: number; bytes: Uint8Array }[];
 }
 
-/** The state with a patch (patch.ts), of which only the patched blocks take memory. */
+/** The state with a patch (patch.ts) applied, of which only the patched blocks take memory. */
 export interface Patched extends Image {
   /** Bytes of these blocks. */
   ownBytes: number;
@@ -27,13 +27,15 @@ export function globalsOf(exports: WebAssembly.Exports): WebAssembly.Global[] {
   return found;
 }
 
-/** The size of the instance's own memory in bytes, as the guest sees it: it may have grown in an earlier call. */
+/**
+ * The size of the instance's own memory in bytes, as the guest sees it: the memory may have grown in an earlier call.
+ */
 export function sizeOf(exports: WebAssembly.Exports): number {
   const pages = exports["edge_pages"];
   return pages instanceof WebAssembly.Global ? (pages.value as number) * PAGE : 0;
 }
 
-/** The instance's own memory, as bytes; none where it has no memory but the kernel's. */
+/** The instance's own memory, as bytes; empty if it has only the kernel's memory. */
 export function memoryOf(exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> {
   const memory = exports["memory"];
   return memory instanceof WebAssembly.Memory
@@ -58,8 +60,8 @@ const kernelOf = (exports: WebAssembly.Exports): Uint8Array<ArrayBuffer> =>
   new Uint8Array((exports["edge_memory"] as WebAssembly.Memory).buffer);
 
 /**
- * The state of an instance in short: equal states have equal fingerprints. What its memories have beyond
- * their last byte that is not zero does not count. For checks, not against attacks.
+ * A short hash of an instance's state: equal states have equal fingerprints. Trailing zeros of its memories do not
+ * count. For checks, not against attacks.
  */
 export function fingerprint(exports: WebAssembly.Exports): string {
   const memories = ["memory", "edge_memory", MARKS_EXPORT].flatMap((name) => {
@@ -90,11 +92,11 @@ export interface InstanceViews {
   globals: WebAssembly.Global[];
   /** The size of its memory in pages, as the guest sees it. */
   pages: WebAssembly.Global | undefined;
-  /** The marks of what was written in each memory; absent in a guest that does not mark. */
+  /** The marks of writes to each memory; absent in a guest that does not mark. */
   marks?: { memory: Uint8Array; kernel: Uint8Array };
 }
 
-/** The views of an instance, made anew where a memory has grown. */
+/** The views of an instance, renewed if a memory has grown. */
 export function currentBody(instance: {
   exports: WebAssembly.Exports;
   body?: InstanceViews;
@@ -118,10 +120,13 @@ export function viewsOf(exports: WebAssembly.Exports): InstanceViews {
   };
 }
 
-/** Ranges with at most this many bytes between them are copied as one: that is faster than beginning another range. */
+/** Ranges with at most this many bytes between them are copied as one, which is faster. */
 const NEAR = 2 * MARKED;
 
-/** Puts an instance back into the state of an image, to the byte. Its memories may be larger. Returns how many bytes were written. */
+/**
+ * Restores an instance to the state of an image, to the byte. Its memories may be larger. Returns the number of bytes
+ * written.
+ */
 export function restoreImage(body: InstanceViews, image: Image): number {
   const { memory, globals, pages, marks } = body;
   let bytes = 0;
@@ -140,7 +145,7 @@ export function restoreImage(body: InstanceViews, image: Image): number {
   return bytes;
 }
 
-/** Makes the kernel new again. Returns how many bytes were written. */
+/** Resets the kernel. Returns the number of bytes written. */
 export function clearKernel({ kernel, marks }: InstanceViews): number {
   if (marks === undefined) {
     kernel.fill(0);
@@ -154,7 +159,7 @@ export function clearKernel({ kernel, marks }: InstanceViews): number {
   return bytes;
 }
 
-/** Writes one range of a memory as it is with these runs, which are in order. */
+/** Writes a range of a memory from these runs, which are in order. */
 function putBack(memory: Uint8Array, runs: Image["runs"], from: number, to: number): void {
   let written = from;
   for (let index = firstAfter(runs, from); index < runs.length && runs[index]!.at < to; index++) {
@@ -180,7 +185,7 @@ function firstAfter(runs: Image["runs"], address: number): number {
   return low;
 }
 
-/** By the numbers of blocks: 1 if the instance's memory has something there. */
+/** One byte for each block: 1 if the instance's memory has something there. */
 export function usedBlocks({ exports }: { exports: WebAssembly.Exports }): Uint8Array<ArrayBuffer> {
   const memory = memoryOf(exports);
   const words = new Uint32Array(memory.buffer, 0, memory.length / 4);
@@ -203,7 +208,7 @@ export function imageOf(exports: WebAssembly.Exports): Image {
   };
 }
 
-/** The blocks of a memory that are not zero. */
+/** The nonzero blocks of a memory. */
 export function usedRuns(exports: WebAssembly.Exports): Image["runs"] {
   const memory = memoryOf(exports);
   const words = new Uint32Array(memory.buffer, 0, memory.length / 4);
@@ -231,7 +236,7 @@ export function apply(exports: WebAssembly.Exports, { pages, globals, runs }: Im
   for (const [at, global] of globalsOf(exports).entries()) global.value = globals[at];
 }
 
-/** Makes a memory of so many pages for the guest. The memory itself may be larger, not smaller. */
+/** Grows a memory to this many pages for the guest. The memory itself may be larger, not smaller. */
 export function growTo({ memory, edge_pages: size }: WebAssembly.Exports, pages: number): void {
   if (!(memory instanceof WebAssembly.Memory)) return;
   const missing = pages - memory.buffer.byteLength / PAGE;

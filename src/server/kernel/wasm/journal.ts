@@ -29,15 +29,15 @@ export interface Question {
 }
 
 /**
- * Hashed as text followed by base64, in pieces, so that a large body is not copied. The body may be a view of its guest's
- * memory; it is replaced by a copy before that guest is unwound.
+ * Hashed as text followed by base64, in pieces, so that a large body is not copied. The body may be a view of its
+ * guest's memory; it is replaced by a copy before that guest is unwound.
  */
 export interface Details {
   head: string;
   body: Uint8Array;
 }
 
-/** An answer whose text is written when it is first read: most runs are neither stored nor repeated. */
+/** An answer whose text is written when first read: most runs are neither stored nor repeated. */
 export interface LazyAnswer {
   /** Bytes that the text takes in V8's heap. */
   readonly textBytes: number;
@@ -56,7 +56,7 @@ export const keptDetailBytes = ({ details }: Question): number => {
   return size <= MAX_KEPT_DETAILS ? 2 * size : 0;
 };
 
-/** A question as the journal keeps it. Its digest is computed when first read, or at once if its details are large. */
+/** A question in the journal. Its digest is computed when first read, or at once if its details are large. */
 class JournalQuestion {
   readonly what: string;
   readonly #words: string | undefined;
@@ -125,34 +125,34 @@ const plainOf = (entry: JournalEntry | LiveEntry): JournalEntry =>
   entry instanceof LiveEntry ? entry.plain : entry;
 
 /**
- * The ordered record of what one call was answered. A run that has entries is given them again, in
- * their order, until they are used up; from there on it is live. Clock and random numbers of the guest
- * follow from what it has been given so far, so that they are the same in each run.
+ * The ordered record of a call's answers. A run with entries replays them in order until they are used up; from there
+ * on it is live. The guest's clock and random numbers are derived from the answers so far, so that they are the same in
+ * each run.
  */
 export class Journal {
   readonly #begun: Omit<JournalHead, "seed"> & { seed?: string };
   readonly #recorded: Recorded | undefined;
   readonly #entries: (JournalEntry | LiveEntry)[];
-  /** Requests that were announced, here or by an earlier run: those without an answer may have been sent. */
+  /** Requests announced here or in an earlier run: those without an answer may have been sent. */
   readonly #announced: Announced[];
   readonly #world: World;
   readonly #keeper: Keeper | undefined;
   readonly #keepsState: boolean;
   /** Notifications that earlier runs have sent. */
   readonly #notified: number;
-  /** True if the keeper does not have it yet. */
+  /** True if the keeper has not stored it yet. */
   #isNew: boolean;
   #at = 0;
   #kept: number;
   #notices = 0;
   #pending: JournalQuestion | undefined;
-  /** How much of the time that the pending question lasts has passed in earlier runs, in ms. */
+  /** How much of the pending question's duration has passed in earlier runs, in ms. */
   #passed = 0;
-  /** The question that the record ends at. */
+  /** The question at the end of the record. */
   readonly #last: (Pending & { at: number }) | undefined;
-  /** No answer comes before this time. */
+  /** The earliest time of the next answer. */
   #earliest = 0;
-  /** The key of the random numbers, after so many answers. */
+  /** The key of the random numbers, after this many answers. */
   #chain: Uint8Array | undefined;
   #chained = 0;
   #random: ((bytes: Uint8Array) => void) | undefined;
@@ -170,7 +170,7 @@ export class Journal {
     this.#recorded = recorded;
     this.#begun =
       "head" in begun ? begun.head : { version: JOURNAL_VERSION, time: world.now(), ...begun };
-    // The record of an earlier request with the same answers may be older than the answers of this one.
+    // The record of an earlier request with the same answers may be older than this request's answers.
     let { time } = this.#begun;
     let before = time;
     this.#entries = (recorded?.entries ?? []).map((entry) => {
@@ -191,12 +191,12 @@ export class Journal {
     return this.#at;
   }
 
-  /** True if the call may have sent what must not be sent twice. */
+  /** True if the call may have sent a request that must not be sent twice. */
   get hasSent(): boolean {
     return hasSentIn({ entries: this.#entries, intents: this.#announced });
   }
 
-  /** True if this run was given an answer that no earlier run has had. */
+  /** True if this run got an answer that no earlier run had. */
   get hasGoneOn(): boolean {
     return this.#at > (this.#recorded?.entries.length ?? 0);
   }
@@ -206,7 +206,7 @@ export class Journal {
     return this.#at < this.#entries.length;
   }
 
-  /** The time of the newest answer, in Unix ms: for the guest, none passes in between. */
+  /** The time of the newest answer, in Unix ms: for the guest, no time passes between answers. */
   get now(): number {
     return this.#entries[this.#at - 1]?.at ?? this.#begun.time;
   }
@@ -222,8 +222,8 @@ export class Journal {
   }
 
   /**
-   * The next recorded answer, or undefined where there are no more. Throws where another question was
-   * answered, and where a call has been given as many answers as one may.
+   * The next recorded answer, or undefined if there are no more. Throws if another question was answered, and if the
+   * call has reached the limit of answers.
    */
   take(question: Question): string | undefined {
     const { what, details } = question;
@@ -245,9 +245,9 @@ export class Journal {
   }
 
   /**
-   * Announces an HTTP request that is about to be sent; undefined where no later run can repeat it. Its
-   * key follows from the seed, the answers so far, the position and the request: a retry has the same
-   * one, and a call that has gone on with other answers has another.
+   * Announces an HTTP request that is about to be sent; undefined if no later run can repeat it. Its key is derived
+   * from the seed, the answers so far, the position and the request: a retry has the same key, and a call that
+   * continued with other answers has another.
    */
   async intend(method: MethodClass): Promise<Intent | undefined> {
     if (this.#keeper?.intend === undefined || this.#pending === undefined) return undefined;
@@ -262,8 +262,8 @@ export class Journal {
   }
 
   /**
-   * Records a live answer, which came at `earliest` or later (Unix ms). The guest may learn of it once it is kept, if it
-   * cost anything to get.
+   * Records a live answer, which came at `earliest` or later (Unix ms). If the answer cost anything to get, the guest
+   * may see it only once it is stored.
    */
   add(answer: string | LazyAnswer, earliest = this.now): void {
     if (this.#pending === undefined)
@@ -274,12 +274,15 @@ export class Journal {
     this.#random = this.#pending = undefined;
   }
 
-  /** Answers come at this time or later, in Unix ms. */
+  /** Sets the earliest time of later answers, in Unix ms. */
   comesAfter(time: number): void {
     this.#earliest = Math.max(this.#earliest, time);
   }
 
-  /** How long the pending question still lasts, of so many ms: an earlier run may have been interrupted for something else. */
+  /**
+   * The remaining duration of the pending question, out of `ms`: an earlier run may have been interrupted for another
+   * reason.
+   */
   leftOf(ms: number): number {
     const { until, at, digest } = this.#last ?? {};
     this.#passed = 0;
@@ -289,7 +292,7 @@ export class Journal {
     return left;
   }
 
-  /** The seed of calls that the pending question makes, the same in each run. Settles once this call can be repeated. */
+  /** The seed of the pending question's calls, the same in each run. Settles once this call can be repeated. */
   async callSeed(): Promise<string> {
     await this.keep();
     await this.begin();
@@ -303,7 +306,7 @@ export class Journal {
     return this.#keeper !== undefined;
   }
 
-  /** Settles when all that was added is kept. */
+  /** Settles when all added entries are stored. */
   async keep(): Promise<void> {
     if (this.#keeper === undefined) return;
     if (this.#kept < this.#entries.length) await this.begin();
@@ -315,7 +318,7 @@ export class Journal {
     }
   }
 
-  /** Stores that the call has begun, where its keeper does not have it yet. */
+  /** Stores the beginning of the call, unless its keeper has it. */
   async begin(): Promise<void> {
     if (!this.#isNew) return;
     this.#isNew = false;
@@ -326,7 +329,7 @@ export class Journal {
     return { ...this.#begun, seed: this.#seed() };
   }
 
-  /** Throws where the run has ended without having asked what an earlier one asked. */
+  /** Throws if the run has ended without asking a question that an earlier run asked. */
   finish(): void {
     const entry = this.#entries[this.#at];
     if (entry !== undefined) throw this.#diverged(entry, "nothing more");
@@ -372,8 +375,8 @@ export class Journal {
   }
 
   /**
-   * A hash of the seed and all answers so far: calls that were given different answers share no random
-   * numbers. Times are left out: a retry of a request comes later, and must be the same call.
+   * A hash of the seed and all answers so far: calls with different answers share no random numbers. Times are not
+   * included: a retried request comes later, and must be the same call.
    */
   #key(): Uint8Array {
     let chain = this.#chain ?? hexToBytes(randomSeed(this.#seed()));
@@ -387,7 +390,7 @@ export class Journal {
   }
 }
 
-/** Bytes of a body that are put into base64 at once: a multiple of three. */
+/** Bytes encoded to base64 at once: a multiple of three. */
 const STEP = 48 * 1024;
 
 function digestOf(details: Question["details"]): string {

@@ -1,4 +1,4 @@
-/** Limits of the guests of calls: of what they use, and of those that wait. */
+/** Limits of guests: the resources of one call, and of waiting calls. */
 import { addLimits } from "../core/limits.ts";
 export { limits } from "../core/limits.ts";
 
@@ -19,28 +19,33 @@ const own = addLimits({
     waitingBytes: 64 * 1024 * 1024,
     /** Part of `waitingBytes` for one caller or, if known, one /48, so that other callers are served too. */
     waitingBytesOfOne: 32 * 1024 * 1024,
-    /** How long a call waits, if there is no room even for its unwound guest, before it is refused. */
+    /** How long a call that has no room even for its unwound guest waits before it is rejected. */
     roomMs: 5000,
   },
   internal: {
     /**
-     * Fuel of all runs of one call together, in tanks of one run: each run repeats what those before it computed.
-     * Enough for thousands of sleeps or questions.
+     * Fuel of all runs of one call together, as a multiple of one run's fuel: each run repeats the computation of
+     * earlier runs. Enough for thousands of sleeps or questions.
      */
     callTanks: 100,
     /** Additional cost of a host function whose answer goes into the journal, where it is hashed. */
     answerFuel: 6000,
     /** Fuel for each byte that the host reads or writes for a guest. */
     byteFuel: 8,
-    /** Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB. */
+    /**
+     * Overhead of each waiting guest beyond its own memory: V8's stack, its request, host objects. Measured: 0.1 MB.
+     */
     waitingOverheadBytes: 256 * 1024,
     /** Memory of a waiting call whose guest is unwound: its request and host objects. */
     unwoundOverheadBytes: 32 * 1024,
-    /** The most of a file that a servlet of the kit reads at once: the host, the kernel and the interpreter each hold it. */
+    /**
+     * The most bytes of a file that a servlet of the kit reads at once: the host, the kernel and the interpreter each
+     * hold a copy.
+     */
     fileReadBytes: 6 * 1024 * 1024,
-    /** Fuel for each statement of SQL, row that is sealed or opened, and name that is hashed for a guest's file calls. */
+    /** Fuel for each SQL statement, each row sealed or opened, and each name hashed in a guest's file calls. */
     fileStepFuel: 10_000,
-    /** Fuel for each row that is looked up for a guest's file calls, also in memory. */
+    /** Fuel for each row looked up in a guest's file calls, even in memory. */
     lookUpFuel: 1000,
     /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
     vectors: 1024,
@@ -50,11 +55,11 @@ const own = addLimits({
     garbageBytes: 64 * 1024 * 1024,
     /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
     journalEntries: 10_000,
-    /** How often a call asks its user for a secret that is missing, each time for `pageMs`. */
+    /** How often a call asks its user for a missing secret, each time for `pageMs`. */
     secretAsks: 5,
-    /** Characters of a question that a journal keeps for people: each answered question of a call that waits has them. */
+    /** Characters of a question that a journal keeps for people, with each answered question of a waiting call. */
     wordsCharacters: 200,
-    /** Body of one HTTP request of a guest, and of its response: it is kept in base64 too. */
+    /** Body of one HTTP request of a guest, and of its response: it is stored in base64 too. */
     httpBytes: 6 * 1024 * 1024,
     /** Log lines of one call. */
     logLines: 200,

@@ -27,19 +27,19 @@ export const hostFunctions = (userFunctions: HostFunctions = {}) => ({
   "edge:env": assemblyScriptFunctions,
 });
 
-/** An instance, and the guest of the call that it is in. */
+/** An instance, and the guest of its current call. */
 export interface Instance {
   guest: Guest | undefined;
   exports: WebAssembly.Exports;
   /** True if it imports a function that suspends it. */
   suspends: boolean;
-  /** True if its start functions have run in an earlier call whose state it has. */
+  /** True if its state includes start functions that ran in an earlier call. */
   hasStarted?: boolean;
-  /** Of an interpreter's instance: the patch of the servlet that it is. */
+  /** For an interpreter: the patch of the servlet that it currently runs. */
   patch?: ArrayBuffer;
-  /** How it is with this patch, once it serves the same servlet again. */
+  /** Its state with this patch, once it serves the same servlet again. */
   patched?: Patched | undefined;
-  /** Looked up when it is first put back. */
+  /** Views of its state, made when it is first restored. */
   body?: InstanceViews;
   /** Its exports as functions that may be suspended; each wrapper is made on its first call. */
   promising?: Map<string, () => Promise<number | undefined>>;
@@ -48,11 +48,11 @@ export interface Instance {
 /** The imports of a module, looked up once. */
 interface Links {
   functions: { namespace: string; name: string; call: HostFunction }[];
-  /** True if one of them suspends the guest: then exports are called through `WebAssembly.promising`. */
+  /** True if an import suspends the guest: then exports are called through `WebAssembly.promising`. */
   suspends: boolean;
 }
 
-/** Exports that the preparation leaves in each module, by their kinds. */
+/** Exports that the preparation adds to each module, by their kinds. */
 const MARKS: Readonly<Record<string, string>> = {
   edge_fuel: "global",
   edge_memory: "memory",
@@ -61,12 +61,12 @@ const MARKS: Readonly<Record<string, string>> = {
   edge_input: "function",
   edge_length: "function",
 };
-/** Those of a module that has a memory of its own. */
+/** Exports that it adds to a module with its own memory. */
 const MEMORY_MARKS = { memory: "memory", edge_pages: "global" };
 
 /**
- * Throws `invalid_params` for a module that was not prepared for this host: nothing would count what it computes, bound its
- * memory, or put back what it writes.
+ * Throws `invalid_params` for a module that was not prepared for this host: its computation would not be counted, its
+ * memory not bounded, and its writes not undone.
  */
 export function demandPrepared(module: WebAssembly.Module): void {
   const exports = new Map<string, string>(
@@ -111,8 +111,8 @@ const linksOf = ({ module, userFunctions }: Code): Links =>
 /**
  * A new instance of a prepared servlet, in a call of this guest.
  *
- * The preparation leaves nothing for an Extism SDK to do but this, and going through the JavaScript SDK
- * costs a small call a tenth of its time; a test holds both ways against each other.
+ * The preparation leaves only this to an Extism SDK, and using the JavaScript SDK costs a small call a tenth of its
+ * time; a test compares both ways.
  */
 export function instantiate(code: Code, guest: Guest): Instance {
   const { functions, suspends } = linksOf(code);
@@ -150,10 +150,10 @@ function promisingOf(
 const ON_FILES = /^(fd|path)_/;
 
 /**
- * A host function that throws ends the call. A guest that catches the exception gets it again at its
- * next host call, and nothing it does then reaches the world. Where the guest can be suspended, others are served
- * before a host function when it has computed for a while. In a guest that collects garbage, all but functions on files
- * fail with an error of WASI.
+ * Wraps a host function: an exception that it throws ends the call. A guest that catches the exception gets it again at
+ * its next host call, and nothing it does then has an effect. If the guest can be suspended and has computed for a
+ * while, other guests run first. In a guest that collects garbage, all functions except those on files fail with a WASI
+ * error.
  */
 function guarded(
   instance: Instance,

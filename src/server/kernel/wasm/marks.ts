@@ -1,18 +1,21 @@
 /**
- * Which parts of its memories a guest has written. The bundle step (src/tools/bundle/wasm/tracking.ts) puts a
- * mark, a byte that is 1, into a memory of its own beside each store: one for each KiB. Guests
- * cannot reach that memory, as no instruction of theirs names it.
+ * Which parts of its memories a guest has written. The bundle step (src/tools/bundle/wasm/tracking.ts) adds to each
+ * store a mark, a byte 1 for each KiB, in a separate memory. Guests cannot access that memory, as none of their
+ * instructions names it.
  */
 
-/** Bytes of a memory that images, patches and state have as a whole. */
+/** The block size of images, patches and state, in bytes. */
 export const BLOCK = 4096;
-/** Bytes that one mark stands for: an interpreter counts references all over its heap, so 4 KiB would have twice as much put back. */
+/**
+ * Bytes that one mark stands for: an interpreter updates reference counts all over its heap, so with 4 KiB twice as
+ * much would be restored.
+ */
 export const MARKED = 1024;
-/** The export of the marks. It names what each stands for: read as another number of bytes, they would leave writes in place. */
+/** The export of the marks, named after their granularity: with a wrong one, writes would remain. */
 export const MARKS_EXPORT = `edge_marks_${MARKED}` as const;
 /**
- * So many bytes after marked ones may have been written too: a store may reach beyond them, and
- * stores near each other share the mark of the lowest.
+ * This many bytes after marked ones may have been written too: a store may extend beyond them, and nearby stores share
+ * the mark of the lowest.
  */
 export const SPILL = 256;
 
@@ -38,14 +41,14 @@ export interface Range {
 }
 
 /**
- * The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins at a mark.
- * Ranges with at most `gap` bytes between them are joined.
+ * The ranges of a memory of `length` bytes that may have been written, in order; clears their marks. Each begins at a
+ * mark. Ranges with at most `gap` bytes between them are joined.
  */
 export function takeWritten(all: Uint8Array, length: number, gap = 0): Range[] {
   const marks = all.subarray(0, length / MARKED);
   const words = new Uint32Array(marks.buffer, marks.byteOffset, marks.length / 4);
   const ranges: Range[] = [];
-  // Loops: for a few thousand marks, the methods of arrays cost several times more.
+  // Loops: for a few thousand marks, array methods cost several times more.
   for (let word = 0; word < words.length; word++) {
     if (words[word] === 0) continue;
     let at = word * 4;
@@ -56,7 +59,7 @@ export function takeWritten(all: Uint8Array, length: number, gap = 0): Range[] {
     const last = ranges.at(-1);
     if (last !== undefined && from - last.to <= gap) last.to = to;
     else ranges.push({ from, to });
-    // Its other marks are looked at again.
+    // Its other marks are checked again.
     word = Math.floor(at / 4) - 1;
   }
   return ranges;

@@ -1,9 +1,9 @@
 /**
  * A patch, as bytes: the difference of an instance's memory and globals from an earlier state.
  *
- * The first two words of 32 bits are the pages of its memory and the length of its globals as text, which
- * follows, filled up to whole words. Then come the runs of changed words: a head, which says how many words
- * after the end of the last run it begins and, in its lowest bits, how many it has, and these words.
+ * The first two 32-bit words are the pages of its memory and the length of its globals as text, which follows, padded
+ * to whole words. Then come the runs of changed words: a head, which has the distance from the end of the previous run
+ * and, in its lowest bits, the run's length, both in words; then the run's words.
  */
 import {
   currentBody,
@@ -19,7 +19,7 @@ import {
 import type { Instance } from "./link.ts";
 import { BLOCK } from "./marks.ts";
 
-/** Bits of a head that count the words of its run. */
+/** Bits of a head for the length of its run. */
 const COUNT_BITS = 10;
 const MOST_WORDS = 2 ** COUNT_BITS - 1;
 const MOST_GAP = 2 ** (32 - COUNT_BITS) - 1;
@@ -30,7 +30,7 @@ const decoder = new TextDecoder();
 const wordsOf = ({ buffer, byteOffset, length }: Uint8Array): Uint32Array =>
   new Uint32Array(buffer, byteOffset, length >> 2);
 
-/** How an instance has changed since its memory was `before`; beyond its end, that is zero. */
+/** The changes of an instance since its memory was `before`, which counts as zero beyond its end. */
 export function encodePatch(
   exports: WebAssembly.Exports,
   before: Uint8Array,
@@ -50,7 +50,7 @@ export function encodePatch(
     for (; at - end > MOST_GAP; end += MOST_GAP) words.push((MOST_GAP << COUNT_BITS) >>> 0);
     const head = words.push(0) - 1;
     const begin = at;
-    // One word that has not changed takes no more room than another head.
+    // One unchanged word takes no more room than another head.
     while (at - begin < MOST_WORDS && (differs(at) || differs(at + 1))) words.push(now[at++]!);
     words[head] = (((begin - end) << COUNT_BITS) | (at - begin)) >>> 0;
     end = at--;
@@ -78,7 +78,7 @@ function decoded(patch: ArrayBuffer): Decoded {
   return found;
 }
 
-/** Puts an instance whose memory is as it was before into the patch's state. Its memory may be larger. */
+/** Applies a patch to an instance whose memory is as before. Its memory may be larger. */
 export function applyPatch(instance: Instance, patch: ArrayBuffer): void {
   const { pages, globals, runs } = decoded(patch);
   growTo(instance.exports, pages);
@@ -119,7 +119,7 @@ export function undoPatch(memory: Uint8Array, before: Image["runs"], patch: Arra
 
 const endOf = ({ at, bytes }: Image["runs"][number]): number => at + bytes.length;
 
-/** How a memory is that is in a patch's state; it shares what is as it was `before`. */
+/** The memory in a patch's state; it shares unchanged parts with `before`. */
 export function patchedImage(
   memory: Uint8Array,
   before: Image["runs"],

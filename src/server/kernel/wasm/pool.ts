@@ -16,23 +16,23 @@ import { applyPatch, patchedImage, undoPatch } from "./patch.ts";
 import { startWorld } from "./world.ts";
 
 /**
- * Largest instance that is restored where its guest does not mark what it writes: above this, rewriting all
- * costs more than making one. Measured, restored against new: at 1 MiB 1.7 times the calls, at 4 MiB 1.16
- * times, at 8 MiB 0.91 times.
+ * Largest instance that is restored if its guest does not mark its writes: above this, rewriting everything costs more
+ * than a new instance. Measured, restored against new: at 1 MiB 1.7 times the calls, at 4 MiB 1.16 times, at 8 MiB 0.91
+ * times.
  */
 const RESTORED_BYTES = 6 * 1024 * 1024;
 
-/** Fuel for each byte that is put back: copied, and in another part of the memory than the last. */
+/** Fuel for each restored byte, which is copied to scattered places. */
 const RESTORE_FUEL = 0.25;
 
-/** A prepared servlet, or a prepared interpreter and the patches that make a servlet of it. */
+/** A prepared servlet, or a prepared interpreter with the patches of a servlet. */
 export interface Program extends Code {
-  /** SHA-256 of all of it, in hex. */
+  /** SHA-256 of all its parts, in hex. */
   hash?: string;
-  /** Of an interpreter: the patch that all of its servlets share. An instance with it serves any of them. */
+  /** For an interpreter: the patch that all of its servlets share. An instance with it serves any of them. */
   base?: ArrayBuffer;
   /**
-   * How an instance differs when a call begins: from one with the base, from one that has started (where it
+   * The difference of an instance when a call begins: from one with the base, from one that has started (if it
    * `startsOnce`), or else from a new one.
    */
   patch?: ArrayBuffer;
@@ -44,13 +44,13 @@ export interface Program extends Code {
   checked?: boolean;
 }
 
-/** True if the start functions have run in the pristine state; else they run in each call. */
+/** True if the pristine state includes the start functions; else they run in each call. */
 export const isBornStarted = ({ patch, startsOnce }: Program) =>
   patch !== undefined || startsOnce === true;
 
 const knownUsed = new WeakMap<object, Uint8Array>();
 
-/** The blocks that a pristine instance, as this one is, has something in: see `usedBlocks`. */
+/** The blocks in which a pristine instance has data: see `usedBlocks`. */
 export function usedWhenPristine({ patch, module }: Program, instance: Instance): Uint8Array {
   const key = patch ?? module;
   const used = knownUsed.get(key) ?? usedBlocks(instance);
@@ -60,31 +60,31 @@ export function usedWhenPristine({ patch, module }: Program, instance: Instance)
 
 /** The idle instances in this isolate of a program, or of all programs of an interpreter. */
 interface Pool {
-  /** How an instance looks before its first call; that of an interpreter without a servlet's patch. */
+  /** The state of an instance before its first call; for an interpreter, without a servlet's patch. */
   pristine: Image;
-  /** Instances in that state, or with the patch of a servlet, waiting for a call. The one used last is the last. */
+  /** Instances in that state, or with a servlet's patch, waiting for a call; the last used one is last. */
   idle: Instance[];
   /**
-   * The time that an idle instance saves for each byte that it takes, and the floor when it was last used:
-   * the least are given up first ("GreedyDual-Size": Cao and Irani, USITS 1997).
+   * The time that an idle instance saves for each byte that it takes, plus the floor when it was last used: the pool
+   * worth least is evicted first ("GreedyDual-Size": Cao and Irani, USITS 1997).
    */
   worth: number;
 }
 
 const pools = new Map<ArrayBuffer | WebAssembly.Module, Pool>();
 let idleBytes = 0;
-/** An idle instance that is larger than all others may be together: the last one that was given back. */
+/** An idle instance larger than all others may be together: the last such one returned. */
 let spare: { pool: Pool; instance: Instance } | undefined;
-/** The worth of what was last given up: what has not been used since sinks below what is used now. */
+/** The worth of the last evicted instance: unused pools sink below those in use. */
 let floor = 0;
-/** The fingerprints of new instances, by their patches or modules; only for `checked`. */
+/** Fingerprints of new instances, by patch or module; only for `checked`. */
 const fingerprints = new WeakMap<object, string>();
 
 const keyOf = ({ module, base, patch }: Program) =>
   base === undefined ? (patch ?? module) : module;
 
 /**
- * A pristine instance for this guest: an idle or a new one, but not the spare one if the instance `isKept` after the call. For
+ * A pristine instance for this guest, idle or new, but not the spare one if the instance `isKept` after the call. For
  * the first call of a program, returns a promise: call again when it has resolved.
  */
 export function borrow(
@@ -104,7 +104,9 @@ export function borrow(
   return waiting;
 }
 
-/** Takes the instance that served this program last; else the one used last, which is still in the processor's caches. */
+/**
+ * Takes the instance that served this program last, else the last used one, which is still in the processor's caches.
+ */
 function waitingIn(pool: Pool, program: Program, isKept: boolean): Instance | undefined {
   if (program.base === undefined) return take(pool, -1) ?? takeSpare(pool, isKept);
   const before = pool.pristine.runs;
@@ -113,7 +115,7 @@ function waitingIn(pool: Pool, program: Program, isKept: boolean): Instance | un
   if (instance === undefined) return undefined;
   const { memory } = currentBody(instance);
   if (at >= 0) {
-    // Where calls take turns, an image that serves one of them would cost more than it saves.
+    // If calls of several servlets alternate, an image that serves one of them would cost more than it saves.
     if (instance.patch !== undefined)
       instance.patched ??= patchedImage(memory, before, instance.patch);
     return instance;
@@ -125,7 +127,7 @@ function waitingIn(pool: Pool, program: Program, isKept: boolean): Instance | un
   return instance;
 }
 
-/** Takes an instance out of those that wait: that at an index, or at -1 the last. */
+/** Removes an idle instance: the one at an index, or the last at -1. */
 function take({ idle }: Pool, at: number): Instance | undefined {
   const [instance] = idle.splice(at, 1);
   if (instance !== undefined) idleBytes -= bytesOf(instance);
@@ -139,14 +141,14 @@ function takeSpare(pool: Pool, isKept: boolean): Instance | undefined {
   return instance;
 }
 
-/** Makes an instance of an interpreter one of a servlet. */
+/** Turns an interpreter's instance into a servlet's. */
 function putOn({ base, patch }: Program, instance: Instance): void {
   if (base === undefined || patch === undefined) return;
   applyPatch(instance, patch);
   instance.patch = patch;
 }
 
-/** A new instance in its pristine state, for a run that no caller has asked for. */
+/** A new instance in its pristine state, for a run without a caller. */
 export async function newInstanceOf(program: Program): Promise<Instance> {
   const guest = newGuest();
   for (;;) {
@@ -165,8 +167,8 @@ function newborn(program: Program, { pristine }: Pool, guest: Guest): Instance {
 }
 
 /**
- * Takes back an instance whose guest has come to its end, in whatever way: it is put into its pristine
- * state, and waits for another call. Where that cannot be done, or does not pay, it is dropped.
+ * Takes back an instance whose guest has ended in any way: it is restored to its pristine state, and waits for another
+ * call. If that is impossible or too expensive, it is dropped.
  */
 export function giveBack(program: Program, instance: Instance): void {
   const pool = pools.get(keyOf(program));
@@ -202,7 +204,7 @@ function addIdle(pool: Pool, instance: Instance): void {
   while (idleBytes > limits.idleBytes) giveUpOne();
 }
 
-/** Leaves an instance to V8. */
+/** Leaves an instance to the garbage collector. */
 export const drop = (instance: Instance): void => countGarbage(bytesOf(instance));
 
 /** Throws for an instance that differs from a new one. */
@@ -228,11 +230,11 @@ function giveUpOne(): void {
   drop(instance);
 }
 
-/** About how long it takes to make an instance: V8's part, and what is copied into its memory. */
+/** Approximate time to make an instance: V8's part, and copying its memory. */
 const makingNs = ({ pristine: { runs } }: Pool) =>
   100_000 + runs.reduce((sum, { bytes }) => sum + bytes.length, 0) / 8;
 
-/** How many instances of a program wait for a call. */
+/** The number of idle instances of a program. */
 export function idleInstances(program: Program): number {
   const pool = pools.get(keyOf(program));
   return pool === undefined ? 0 : pool.idle.length + (spare?.pool === pool ? 1 : 0);
@@ -244,8 +246,8 @@ function bytesOf(instance: Instance): number {
 }
 
 /**
- * Finds out how a program's instances look before their first call; at once, unless they start once for all calls. The instance
- * that shows it waits for that call.
+ * Determines the pristine state of a program's instances; synchronously, unless they start once for all calls. The
+ * instance that it made waits for that call.
  */
 function newPool(program: Program): Pool | Promise<Pool> {
   const guest = newGuest();

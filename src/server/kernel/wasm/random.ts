@@ -1,11 +1,11 @@
-/** Random bytes of a call, which a replay gives again. */
+/** Random bytes of a call, reproducible in a replay. */
 import { chacha20 } from "@noble/ciphers/chacha.js";
 
 const NONCE = new Uint8Array(12);
 const BLOCK = 256;
 
 /**
- * A cryptographic generator: what it gives follows from its key (32 bytes) alone, and says nothing of it.
+ * A cryptographic generator: its output is determined by its key (32 bytes), and does not reveal it.
  * https://www.rfc-editor.org/rfc/rfc8439#section-2.4
  */
 export function generator(key: Uint8Array): (bytes: Uint8Array) => void {

@@ -2,15 +2,15 @@
 import { mebibytes } from "../core/text.ts";
 import { GuestError } from "./budget.ts";
 
-/** Members and items of a message or an output of a guest: parsed, an empty object takes twenty times its text. */
+/** Members and items of a guest's message or output: parsed, an empty object takes twenty times its text. */
 const GUEST_MEMBERS = 200_000;
 
 const decoder = new TextDecoder();
 
 /**
- * The beginning of a UTF-8 text, of at least `characters` characters if it has as many; the rest is not decoded.
- * A text that is cut may end within a secret, which could then not be recognised and removed: if the call has
- * secrets (`hasCredentials`), the result says only how long the text is.
+ * The beginning of a UTF-8 text, at least `characters` characters if available; the rest is not decoded. A truncated
+ * text may end within a secret, which could then not be recognised and removed: if the call has secrets
+ * (`hasCredentials`), the result only gives the text's length.
  */
 export function excerptOf(
   parts: readonly Uint8Array[],
@@ -32,7 +32,7 @@ export function excerptOf(
   return decoder.decode(bytes);
 }
 
-/** Throws where a guest gives more at once than the host reads; `name` names it. */
+/** Throws if a guest passes more bytes than the host reads; `name` names them in the error. */
 export function demandSize(name: string, { length }: Uint8Array, most: number): void {
   if (length <= most) return;
   const limit = most < 1e5 ? `${most} bytes` : mebibytes(most);
@@ -41,7 +41,7 @@ export function demandSize(name: string, { length }: Uint8Array, most: number): 
   );
 }
 
-/** Throws where a text takes more of V8's heap: two bytes for each character where one is beyond Latin-1. */
+/** Throws if a text takes more of V8's heap: two bytes for each character if any is beyond Latin-1. */
 function demandHeap(name: string, bytes: Uint8Array, most: number): void {
   if (2 * bytes.length <= most || !bytes.some((byte) => byte >= BEYOND_LATIN_1)) return;
   let units = 0;
@@ -65,7 +65,7 @@ export function demandJson(name: string, bytes: Uint8Array, most: number): void 
   );
 }
 
-/** Members and items in the text of a JSON value, all together: how many there are before it is parsed. */
+/** The number of members and items in JSON text, before it is parsed. */
 function jsonMembers(bytes: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at++) {

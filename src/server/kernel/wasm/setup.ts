@@ -11,7 +11,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 export interface GuestCredentials {
   config(key: string): string | undefined;
   secret(service: string, user: string): string | undefined;
-  /** An access token by the id of what it is for. */
+  /** An access token by the id of its authorization. */
   token(id: string): string | undefined;
   /** Removes the credentials from the first `most` characters of a text, and drops the rest. */
   hide(text: string, most?: number): string;
@@ -20,21 +20,21 @@ export interface GuestCredentials {
 /** Everything that one call of a guest may use, and the sinks of its output. Valid for one call. */
 export interface Setup extends Omit<RunContext, "keeper"> {
   world: World;
-  /** Extism's config: strings that the manifest gives to the servlet. */
+  /** Extism's config: strings from the servlet's manifest. */
   config: Readonly<Record<string, string>>;
   /** Hosts that guest HTTP may reach: globs on the host name. */
   allowedHosts: readonly string[];
-  /** May POST and PATCH requests be sent again where a crash left their outcome unknown? */
+  /** True if POST and PATCH requests may be sent again after a crash left their outcome unknown. */
   resends?: boolean;
-  /** Does the servlet keep state from call to call? Then a run may go elsewhere than an earlier one has gone. */
+  /** True if the servlet keeps state between calls: then a run may deviate from an earlier one. */
   keepsState?: boolean;
-  /** A secret that the manifest lets the servlet have. */
+  /** A secret that the manifest grants to the servlet. */
   secret(service: string, user: string): string | undefined;
   /** Guests' log calls below this are dropped. */
   logLevel: LogLevel;
   /** Trace context for its HTTP requests. */
   trace?: Trace | undefined;
-  /** The caller key; absent where it is not known who is calling. */
+  /** The caller key; absent if the caller is unknown. */
   caller?: string | undefined;
   /** Fuel of one run; default `limits.guestFuel`. */
   fuel?: number | undefined;
@@ -42,14 +42,17 @@ export interface Setup extends Omit<RunContext, "keeper"> {
   fuelUsed?: number | undefined;
   /** How long the call may wait; default `limits.waitMs`. */
   waitMs?: number | undefined;
-  /** Its place among the calls that servlets make: see `CallChain`. */
+  /** Its path among nested calls: see `CallChain`. */
   place?: string | undefined;
   log(level: LogLevel, text: string): void;
-  /** Takes notifications of changes instead, also those of replayed parts: nothing has changed until the call has ended. */
+  /**
+   * Takes change notifications instead, including those of replayed parts: nothing has changed until the call has
+   * ended.
+   */
   changed?(notification: Notification): void;
-  /** The URI of a view of the servlet, by that or by its name; undefined if it has none. */
+  /** The URI of the servlet's view with this URI or name; undefined if it has none. */
   viewUri?(named: string): string | undefined;
-  /** True if the user must allow some of these calls. */
+  /** True if the user must allow some of the guest's tool calls. */
   confirmsCalls?: boolean;
   credentials?: GuestCredentials;
   /** The folders of the call, if it has any. Whoever provides them commits or drops their changes. */

@@ -1,4 +1,4 @@
-/** How does a guest call tools of other servlets? */
+/** Calls of a guest to tools of other servlets. */
 import type { CallBatch, CalledTools, Confirmation } from "../core/call-context.ts";
 import { beginningOf, stringBytes } from "../core/text.ts";
 import { isObject } from "../core/model.ts";
@@ -8,13 +8,13 @@ import { mapValues } from "../core/values.ts";
 import { sendAsks } from "./ask-client.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
-/** Fuel for each call, whose tool is looked up, and for each byte of its arguments, which are checked. */
+/** Fuel for each call, which includes looking up its tool, and for each byte of its arguments, which are checked. */
 const CALL_FUEL = 100_000;
 const ARGUMENT_FUEL = 100;
 
 /**
- * Makes these calls together: `{name, arguments}`, or several under keys of the guest's own. Gives their answers, or the one
- * answer, and records them as one.
+ * Makes these calls together: `{name, arguments}`, or several under keys that the guest chose. Returns their answers,
+ * or the one answer, and records them as one.
  */
 export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
   const given = guest.json(block, "call_tool");
@@ -34,7 +34,7 @@ export async function callTools(guest: Guest, block: bigint): Promise<bigint> {
       : JSON.stringify(refusals(calls, "declined", refusal));
   const answers = JSON.parse(recorded) as Record<string, ToolAnswer>;
   for (const [key, answer] of Object.entries(answers)) {
-    // It may destroy something by now.
+    // The tool may have become destructive.
     if ("failed" in answer && answer.failed === "declined") guest.unasked.delete(calls[key]!.name);
   }
   return guest.put(isOne ? JSON.stringify(answers["one"]) : recorded);
@@ -49,9 +49,9 @@ function toolCallIn(given: unknown): ToolCall {
 }
 
 /**
- * Has the user allow what they must, in one question for all calls. Gives what they have allowed, or why nothing may be
- * called. What they must allow is recorded: it may change before a run is repeated, and before they answer. Of tools for which
- * nobody is asked that is known from then on, and checked as they are called.
+ * Asks the user for consent, in one question for all calls that need it. Returns what the user has allowed, or why
+ * nothing may be called. The calls that need consent are recorded: they may change before a run is repeated, and before
+ * the user answers. Tools that need no consent are remembered as such, and checked again when called.
  */
 async function confirmed(
   guest: Guest,
@@ -81,7 +81,7 @@ async function confirmed(
 
 const NOTHING_TO_ALLOW: Confirmation = { question: "", servlets: {}, unasked: [] };
 
-/** Undefined where the servlet may call no tools. */
+/** The outcome of the calls; undefined if the servlet may call no tools. */
 async function outcomeOf(
   guest: Guest,
   calls: ToolCalls,
@@ -102,7 +102,7 @@ async function outcomeOf(
   return guest.wait<CalledTools>((signal) => call(asked, signal));
 }
 
-/** The answers, as JSON. What the calls have computed counts as computed by this guest. */
+/** The answers, as JSON. Fuel of the calls counts as used by this guest. */
 async function called(
   guest: Guest,
   calls: ToolCalls,

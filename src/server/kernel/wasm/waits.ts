@@ -39,9 +39,9 @@ export class Waits {
   }
 
   /**
-   * Settles as the wait's work does, or rejects at once when the client leaves. Once the listeners of its signal have run,
-   * workerd stops a request whose client has left, and its fetches never settle: a guest that waited for one would never end,
-   * and its memory would never be released.
+   * Settles as the wait's work does, or rejects at once when the client leaves. Once the listeners of its signal have
+   * run, workerd stops a request whose client has left, and its fetches never settle: a guest that waited for one would
+   * never end, and its memory would never be released.
    */
   settle<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Numbers of WASI preview 1, and how its arguments lie in memory. */
+/** Numbers of WASI preview 1, and the layout of its arguments in memory. */
 import type { FileErrorCode } from "../files/errors.ts";
 import type { Guest } from "./guest.ts";
 
@@ -46,6 +46,6 @@ export function ranges(guest: Guest, at: number, count: number): { at: number; l
   });
 }
 
-/** The bytes that such an array names. */
+/** The byte ranges in such an array. */
 export const vectors = (guest: Guest, at: number, count: number): Uint8Array[] =>
   ranges(guest, at, count).map((range) => guest.range(range.at, range.length));

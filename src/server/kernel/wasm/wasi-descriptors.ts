@@ -23,15 +23,15 @@ const SEEK_END = 2;
 
 /** A `dirent`, without the name. */
 const DIRENT = 24;
-/** Entries that are looked up at once for `fd_readdir`. */
+/** Entries looked up at once for `fd_readdir`. */
 const LISTED = 100;
-/** Cookies of `.` and `..`; those of the others are their positions, moved on by this. */
+/** Cookies of `.` and `..`; cookies of other entries are their positions plus this offset. */
 const DOT = 1n;
 const DOTS = 2n;
 
 const encoder = new TextEncoder();
 
-/** An open file that may be read or written, as its rights say. Throws `badf` for a folder, as the reference host. */
+/** An open file with the right to read or write. Throws `badf` for a folder, like the reference host. */
 function fileOf({ files }: FileCall, fd: number, right = 0n): Descriptor {
   const descriptor = files.descriptors.get(fd);
   if (descriptor.kind !== "file" || (descriptor.rights & right) !== right) {
@@ -40,14 +40,14 @@ function fileOf({ files }: FileCall, fd: number, right = 0n): Descriptor {
   return descriptor;
 }
 
-/** A position or length that a guest gave as u64. Throws `inval` beyond what any file has. */
+/** A position or length that a guest passed as u64. Throws `inval` beyond any file's size. */
 function positionOf(given: bigint): number {
   const position = BigInt.asUintN(64, given);
   if (position > BigInt(Number.MAX_SAFE_INTEGER)) throw new FileSystemError("inval");
   return Number(position);
 }
 
-/** The end of a file that is only ever appended to. */
+/** The end of a file in append mode. */
 const endIfAppended = ({ files }: FileCall, { flags, node }: Descriptor): number | undefined =>
   (flags & FLAG_APPEND) === 0 ? undefined : files.node(node).size;
 
@@ -55,7 +55,7 @@ function demandVectors(count: number): void {
   if (count >>> 0 > limits.vectors) throw new FileSystemError("inval");
 }
 
-/** Reads into the guest's vectors; returns how many bytes. */
+/** Reads into the guest's vectors; returns the number of bytes. */
 function readInto({ guest, files }: FileCall, node: number, from: number, vector: Vector): number {
   demandVectors(vector.count);
   let done = 0;
@@ -68,7 +68,7 @@ function readInto({ guest, files }: FileCall, node: number, from: number, vector
   return done;
 }
 
-/** Writes the guest's vectors; returns how many bytes were written before one failed. */
+/** Writes the guest's vectors; returns the number of bytes written before a failure. */
 function writeFrom({ guest, files }: FileCall, node: number, to: number, vector: Vector): number {
   demandVectors(vector.count);
   let done = 0;
@@ -111,7 +111,7 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
   },
   fd_pwrite(call, fd: number, at: number, count: number, offset: bigint, written: number) {
     const file = fileOf(call, fd, RIGHT_WRITE);
-    // Where it is given a position too, a file that is appended to grows at its end, as on Linux.
+    // A file in append mode grows at its end even if a position is given, as on Linux.
     const to = endIfAppended(call, file) ?? positionOf(offset);
     const done = writeFrom(call, file.node, to, { at, count });
     call.guest.writableView(written, 4).setUint32(0, done, true);
@@ -158,7 +158,7 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
     fileOf(call, fd);
     if (advice < 0 || advice > 5) throw new FileSystemError("inval");
   },
-  // All that a call changes is committed before its answer leaves: there is nothing to do before.
+  // A call's changes are committed before its answer is sent, so there is nothing to sync.
   fd_sync({ files }, fd: number) {
     files.descriptors.get(fd);
   },
@@ -225,7 +225,7 @@ interface ListedEntry {
   name: string;
   node: number;
   filetype: number;
-  /** From which a list goes on after it. */
+  /** The cookie from which a listing continues after it. */
   next: bigint;
 }
 

@@ -13,7 +13,7 @@ export interface FileCall {
   files: Files;
 }
 
-/** A function on files, with the arguments that the guest gave. It throws a `FileSystemError` where it fails. */
+/** A function on files, with the guest's arguments. Throws a `FileSystemError` if it fails. */
 export type FileFunction = (call: FileCall, ...args: never[]) => void;
 
 const FILETYPES = { folder: 3, file: 4, link: 7 } as const;
@@ -24,7 +24,7 @@ const SET_ACCESSED_NOW = 2;
 const SET_MODIFIED = 4;
 const SET_MODIFIED_NOW = 8;
 
-/** Host functions that use the call's files; where it has none, and on standard descriptors, the `basic` ones. */
+/** Host functions that use the call's files; without files, and on standard descriptors, the `basic` ones. */
 export function withFiles(
   functions: Readonly<Record<string, FileFunction>>,
   basic: HostFunctions,
@@ -46,11 +46,11 @@ export function withFiles(
   return Object.fromEntries(Object.entries(functions).map(withFilesOf));
 }
 
-/** Fuel that this work on files costs. */
+/** Fuel for this file work. */
 export const fuelOfWork = ({ steps, lookUps, bytes }: Work): number =>
   steps * limits.fileStepFuel + lookUps * limits.lookUpFuel + bytes * limits.byteFuel;
 
-/** Does something with the files at the guest's time, and lets the guest pay for it, whether it fails or not. */
+/** Runs a file operation at the guest's time, and charges the guest for it, even if it fails. */
 export function charged<T>(guest: Guest, files: Files, work: () => T): T {
   const { heldBytes } = files;
   const before = { ...files.work };
@@ -63,7 +63,7 @@ export function charged<T>(guest: Guest, files: Files, work: () => T): T {
   }
 }
 
-/** Runs a function; returns WASI's number for how it went. */
+/** Runs a function; returns WASI's error number for its outcome. */
 function codeOf(guest: Guest, run: () => void): number {
   try {
     run();
@@ -82,7 +82,7 @@ export function folderOf({ files }: FileCall, fd: number): Descriptor {
   return descriptor;
 }
 
-/** Throws `perm` where a descriptor's mount is read-only. */
+/** Throws `perm` if a descriptor's mount is read-only. */
 export function demandWritable({ files }: FileCall, { mount }: Descriptor): void {
   if (files.mounts.find(({ path }) => path === mount)?.isReadOnly !== false) {
     throw new FileSystemError("perm");

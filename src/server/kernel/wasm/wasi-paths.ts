@@ -29,7 +29,7 @@ interface PathAt {
   length: number;
 }
 
-/** A path in the guest's memory. Throws `ilseq` where it is not UTF-8, `inval` where it has a NUL. */
+/** A path in the guest's memory. Throws `ilseq` if it is not UTF-8, `inval` if it contains a NUL. */
 function pathIn({ guest }: FileCall, { at, length }: PathAt): string {
   if (length >>> 0 > limits.filePathBytes) throw new FileSystemError("nametoolong");
   const bytes = guest.range(at, length);
@@ -41,14 +41,14 @@ function pathIn({ guest }: FileCall, { at, length }: PathAt): string {
   }
 }
 
-/** Where a path of the guest leads, and the folder through which it is reached. */
+/** The target of a guest's path, and the folder through which it is reached. */
 function placeOf(call: FileCall, fd: number, path: PathAt, follows: boolean) {
   const through = folderOf(call, fd);
   const place = call.files.walk(through.node, pathIn(call, path), follows);
   return { through, place };
 }
 
-/** Where a path of the guest leads, to change something there. Throws `perm` where the mount is read-only. */
+/** The target of a guest's path, for a change. Throws `perm` if the mount is read-only. */
 function changedPlace(call: FileCall, fd: number, path: PathAt, follows = false): PathTarget {
   const { through, place } = placeOf(call, fd, path, follows);
   demandWritable(call, through);
@@ -61,13 +61,13 @@ function nodeAt({ files }: FileCall, { node, isForFolder }: PathTarget): number 
   return node;
 }
 
-/** Two folders of one store. Throws `xdev` where their stores differ. */
+/** Throws `xdev` if two folders are in different stores. */
 function demandSameStore({ files }: FileCall, one: Descriptor, other: Descriptor): void {
   const hostOf = ({ mount }: Descriptor) => files.mounts.find(({ path }) => path === mount)?.host;
   if (hostOf(one) !== hostOf(other)) throw new FileSystemError("xdev");
 }
 
-/** The file or folder to be opened, made or emptied where `oflags` say so. */
+/** The file or folder to open, created or truncated if `oflags` say so. */
 function opened(
   call: FileCall,
   { through, place }: ReturnType<typeof placeOf>,

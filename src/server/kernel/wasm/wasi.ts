@@ -1,5 +1,5 @@
 /**
- * WASI preview 1: clock, random numbers, output to the log, waiting; and files where a call has some.
+ * WASI preview 1: clock, random numbers, output to the log, waiting, and files if a call has any.
  * https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md
  */
 import { RIGHTS_ALL } from "../files/rights.ts";
@@ -152,7 +152,7 @@ const basicFunctions: HostFunctions = {
   fd_filestat_set_times: standardOnly(errno.notsup),
   fd_readdir: standardOnly(errno.notsup),
   fd_renumber: answers(errno.badf),
-  /** No directory is open: guests look until the first `badf`. */
+  /** No directory is open: guests probe until the first `badf`. */
   fd_prestat_get: answers(errno.badf),
   fd_prestat_dir_name: answers(errno.badf),
 

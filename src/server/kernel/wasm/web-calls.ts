@@ -1,10 +1,10 @@
-/** Work on bytes that QuickJS leaves to the platform: ciphers, hashes and encodings. */
+/** Ciphers, hashes and encodings that QuickJS leaves to the platform. */
 import { textIn } from "../core/text.ts";
 import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import { GuestError, type Guest } from "./guest.ts";
 
-/** Additional cost of a hash, a cipher or an encoding, whatever it is given: the platform makes a key or a decoder for it. */
+/** Additional cost of a hash, a cipher or an encoding of any size: the platform makes a key or a decoder for it. */
 const CRYPTO_FUEL = 20_000;
 
 const encoder = new TextEncoder();
@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 const bytesIn = (guest: Guest, body: bigint, who: string): Uint8Array<ArrayBuffer> =>
   guest.bytesWithin(limits.httpBytes, body, `The data given to ${who}`) as Uint8Array<ArrayBuffer>;
 
-/** The first so many of these bytes, by the member `name`, and the rest. */
+/** The first bytes, as many as the member `name` says, and the rest. */
 function split(bytes: Uint8Array<ArrayBuffer>, asked: Json, name: string) {
   const count = asked[name];
   if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
@@ -47,10 +47,10 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 /**
- * Performs `{what, …}` with these bytes: `digest` with a `hash`; `sign`, an HMAC, with a `hash` and a key of `key` bytes,
- * which stands before the data; `encrypt` and `decrypt`, AES-GCM, with `key`, `iv` and `more` (what is authenticated, too)
- * as counts of bytes before the data, and `tagLength` in bits. Returns a byte that is 0 and the bytes of the answer, or a
- * byte that is 1 and `{name, message}`.
+ * Performs `{what, …}` with these bytes: `digest` with a `hash`; `sign`, an HMAC, with a `hash` and a key of `key`
+ * bytes before the data; `encrypt` and `decrypt`, AES-GCM, with `key`, `iv` and `more` (additional authenticated data)
+ * as byte counts before the data, and `tagLength` in bits. Returns a byte 0 and the result, or a byte 1 and `{name,
+ * message}`.
  */
 export async function cryptoCall(guest: Guest, head: bigint, body: bigint): Promise<bigint> {
   const asked = guest.json(head, "crypto_call");
@@ -69,8 +69,8 @@ export async function cryptoCall(guest: Guest, head: bigint, body: bigint): Prom
 }
 
 /**
- * Decodes these bytes: `{label, fatal?, ignoreBOM?, stream?}`; with `stream`, the beginning of a character at their end is
- * left out. Returns a byte that is 0 and UTF-8, or a byte that is 1 where the bytes are not of the encoding.
+ * Decodes these bytes: `{label, fatal?, ignoreBOM?, stream?}`; with `stream`, an incomplete character at their end is
+ * omitted. Returns a byte 0 and UTF-8, or a byte 1 if the bytes are invalid in the encoding.
  */
 export function decodeText(guest: Guest, head: bigint, body: bigint): bigint {
   const asked = guest.json(head, "decode_text");

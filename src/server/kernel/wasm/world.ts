@@ -25,7 +25,7 @@ export interface GuestRequest {
   signal: AbortSignal;
 }
 
-/** `crypto.getRandomValues` gives no more at once. */
+/** The limit of `crypto.getRandomValues`. */
 const RANDOM_BYTES = 65536;
 
 export const liveWorld: World = {
