@@ -52,8 +52,8 @@ test("each class has a migration, and is exported by the entry", async () => {
   expect(exported!.match(/\w+/g)!.toSorted()).toEqual(classes.toSorted());
 });
 
-test("the README of what is stored has each table of the Durable Objects", async () => {
-  const readme = await readFile("src/server/kernel/storage/README.md", "utf8");
+test("stored-data.md lists each table of the Durable Objects", async () => {
+  const readme = await readFile("src/server/kernel/storage/stored-data.md", "utf8");
   const cells = readme.matchAll(/^\| (`.+?`) \|/gm).map(([, cell = ""]) => cell);
   const rows = new Set([...cells].flatMap((cell) => cell.match(/\w+(?=`)/g)));
   const files = (await readdir("src", { recursive: true })).filter(

@@ -17,9 +17,7 @@ export interface Env extends Variables {
   ATTEMPTS?: DurableObjectNamespace<Attempts>;
   /** Revocation of API keys while the server runs. */
   KEY_RECORDS?: DurableObjectNamespace<KeyRecords>;
-  /**
-   * The keys that seal stored data; required by sessions, tasks, states of calls and servlets, pages and personal data.
-   */
+  /** The keys that seal stored data; required by sessions, tasks, states of calls and servlets, and pages. */
   KEY_RING?: DurableObjectNamespace<KeyRing>;
   /** `callsPerMinute` and `toolCallsPerMinute` of `LIMITS`; bounds on what servlets keep for a caller. */
   QUOTAS?: DurableObjectNamespace<Quota>;
