@@ -71,12 +71,12 @@ export const carriedBy = (vault: StateVault): Carried => ({
     inputRequired(request, { ...exchange, vault }, { ...stateOf(waiting, call), ...of }),
 });
 
-/** An exchange, with what seals states. */
+/** The parts of an exchange that sealing needs, with the vault. */
 type Sealing = Pick<Exchange, "principal" | "countStored"> & { vault: StateVault };
 
 /**
- * Continues a call with `run`. A repeated request with the same state and answers repeats no side effect. Throws
- * `invalid_params` that says what is wrong with them.
+ * Continues a call with `run`. A retry with the same state and answers repeats no side effect. Throws
+ * `invalid_params` for a state or answers that do not fit the call.
  */
 async function resume(
   request: Parameters<Carried["resume"]>[0],
@@ -109,7 +109,7 @@ async function resume(
       const { call: _, principal: _name, profile: _profile, until: _until, ...same } = state;
       return inputRequired(request, by, { ...same, given: answers });
     }
-    // An answer that was in time may be late in a retry.
+    // The first request may have been in time where its retry is late.
     const isLate = sent.some(([key]) => isOverdue(open[key]!, Date.now()));
     const earlier = isLate ? await resumption.earlier() : undefined;
     const record = earlier?.kind === "earlier" ? earlier.recorded : next;
@@ -139,7 +139,7 @@ async function resume(
   return once ? onlyOnce(resumption, going) : going();
 }
 
-/** The state of these opened values: see `inputRequired`. */
+/** The state from its opened values: the inverse of `inputRequired`. */
 function stateIn([first, ...entries]: unknown[]): State {
   const state = first as State;
   const { recorded } = state;
@@ -159,7 +159,7 @@ async function onlyOnce(resumption: StoredResumption, goOn: () => Promise<Json>)
   throw new Fault(code as FaultCode, String(message), details);
 }
 
-/** The answer, or the servlet's failure; other failures are thrown, since a retry may succeed. */
+/** The answer or the servlet's failure. Rethrows other failures, since a retry may succeed. */
 async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
   try {
     return { result: await goOn() };
@@ -170,7 +170,7 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
   }
 }
 
-/** Digest of a waiting call (its record, or else the sealed state) and of the answers to it. */
+/** Digest of a waiting call (its record, or the sealed state if it has none) and of the answers to it. */
 async function nameOf(waiting: Recorded | string, given: Answers): Promise<string> {
   if (typeof waiting === "string")
     return (await sha256(canonicalJson([waiting, given]))).toBase64();
@@ -233,6 +233,6 @@ function stateOf(
   return { asks, given, once: isSingleUse, fuelUsed, ...goesOn, ...own, ...traced };
 }
 
-/** Digest of what is called: retries differ in id and `_meta` only. */
+/** Digest of method and parameters; retries differ only in id and `_meta`, which it leaves out. */
 const digest = async ({ row, params }: FoundRequest): Promise<string> =>
   (await sha256(canonicalJson(row.ref!(params)))).toBase64();

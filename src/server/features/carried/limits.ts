@@ -9,14 +9,14 @@ declare module "../../kernel/core/limits.ts" {
 type Own = typeof own;
 const own = addLimits({
   internal: {
-    /** A sealed state that a client carries; a larger one is kept in storage. */
+    /** Maximum size of a sealed state that a client carries; a larger one is stored. */
     carriedStateBytes: 16 * 1024,
     /**
      * The lease of a request that sends a POST for a carried call; it is renewed three times as often. Without a
      * lease the request is presumed dead.
      */
     sendingMs: 10_000,
-    /** How long a retry waits for that request, and its poll interval: longer than the lease. */
+    /** Time that a retry waits for that request (longer than the lease), and its poll interval. */
     resumeWaitMs: 15_000,
     resumePollMs: 500,
   },

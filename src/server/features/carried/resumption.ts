@@ -16,9 +16,9 @@ import {
 import { afterSending } from "../../kernel/core/unknown-outcome.ts";
 import type { Busy, EarlierProgress, Promotion, Since, States, Unstored } from "./states.ts";
 
-/** The point at which a call resumes: a state, and the answers that the client sent with it. */
+/** The point at which a call resumes: a state and the answers that the client sent with it. */
 export interface Resumed extends Pick<CallerQuota, "countStored"> {
-  /** Digest of both; the same in each retry. */
+  /** Digest of the state and the answers; the same in each retry. */
   name: () => Promise<string>;
   /** Unix time in ms when the state expires. */
   until: number;
@@ -39,20 +39,20 @@ export class StoredResumption implements Resumption {
   #head: JournalHead | undefined;
   /** The entries that every request with this state has, whatever the answers. */
   readonly #carried: readonly JournalEntry[];
-  /** Entries after them that the object does not have yet, and rows of calls inside. */
+  /** Later entries and rows of inner calls that the object does not have yet. */
   #unstored: JournalEntry[];
   #unstoredInner: InnerRow[] = [];
   /** True once the object has the record of this request. */
   #isNoted = false;
   /** Counts what the object stores of the record, but not the outcome: each state has one at most. */
   #stored: StoredBytes;
-  /** Places of requests that are being sent. */
+  /** Places of the requests in flight. */
   readonly #sending = new Set<string>();
-  /** Calls inside that were made together store and send in their turns. */
+  /** Serializes inner calls that were made together: each stores and sends in its turn. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** Renews the lease while a request is sent that must not be sent twice. */
+  /** Renews the lease while a request that must not be sent twice is in flight. */
   #renewal: ReturnType<typeof setInterval> | undefined;
-  /** True once it sends nothing any more; a guest that runs elsewhere may not know yet. */
+  /** True once it sends nothing more; a guest in another isolate may not know yet. */
   #isOver = false;
 
   constructor(by: Resumed, find: () => Promise<DurableObjectStub<States>>) {
@@ -61,15 +61,15 @@ export class StoredResumption implements Resumption {
     this.#stored = new StoredBytes(() => by.countStored(), "");
     const { head, inner, entries = [] } = by.recorded ?? {};
     this.#head = head;
-    // Answers to a call inside are in the record of that.
+    // The answers to an inner call are in its own record.
     const isAnswered = inner?.at !== entries.length;
     this.#carried = isAnswered ? entries.slice(0, -1) : entries;
     this.#unstored = entries.slice(this.#carried.length);
   }
 
   /**
-   * Claims a single-use state for these answers: undefined where it was claimed for others. Returns the
-   * outcome of an earlier request.
+   * Claims a single-use state for these answers: undefined if it was claimed for other answers. Returns the
+   * outcome of an earlier request, if any.
    */
   async claim(): Promise<{ outcome?: Json } | undefined> {
     return (await this.#states()).claim(await this.#by.name());
@@ -100,20 +100,20 @@ export class StoredResumption implements Resumption {
     return { id: made.id, ...(since && { recorded: this.#whole(since) }) };
   }
 
-  /** Ends the lease: nothing is being sent any more, nor will be. Never throws. */
+  /** Ends the lease: nothing is in flight, and nothing more will be sent. Never throws. */
   async release(): Promise<void> {
     this.#isOver = true;
     if (this.#stopRenewal()) await this.#endLease();
   }
 
-  /** With `unsent`, the request that was recorded there was not sent. */
+  /** `unsent` is the place of a recorded request that was not sent. */
   #endLease(unsent?: { position: number; place: string | undefined }): Promise<void> {
     return this.#states()
       .then((states) => states.release(this.#attempt, unsent))
       .catch(logError);
   }
 
-  /** The keeper of one run: once that is to go on from the record of an earlier request, nothing of it is kept or sent. */
+  /** The keeper of one run. It keeps and sends nothing once the run is to resume from an earlier request's record. */
   keeper(): Keeper {
     let over: Wait | undefined;
     const unless = <T>(work: () => Promise<T>): Promise<T> =>
@@ -209,7 +209,7 @@ export class StoredResumption implements Resumption {
     if (!isSending) this.#stopRenewal();
   }
 
-  /** Counts more of the record. Throws `too_many`, which says that the outcome is unknown where a request may have been sent. */
+  /** Counts more of the record. Throws `too_many`, with a warning if a request may have been sent. */
   async #count(stored: unknown): Promise<void> {
     await this.#stored.add(stored).catch((error: unknown) => {
       throw afterSending({ hasSent: this.#isNoted }, error);
@@ -257,7 +257,7 @@ async function whenFree<T extends object>(ask: () => Promise<T | Busy>): Promise
   for (let waitedMs = 0; ; waitedMs += limits.resumePollMs) {
     const given = await ask();
     if (!("busyMs" in given)) return given;
-    // By the number of polls, too: the clock may be set back.
+    // Counts the polls too, since the clock may be set back.
     if (waitedMs >= limits.resumeWaitMs || Date.now() >= until) throw inProgress(given.busyMs);
     await scheduler.wait(limits.resumePollMs);
   }

@@ -29,14 +29,14 @@ export interface Promotion {
   since?: Since;
 }
 
-/** Another request may be sending something for at most this many ms. */
+/** Another request may still be sending, for at most this many ms. */
 export interface Busy {
   busyMs: number;
 }
 
 /** An HTTP request that is about to be sent, and the answers before it. */
 interface Intended extends Announced {
-  /** Of a call inside: its place. */
+  /** The place of the inner call that sends it; undefined for the call itself. */
   place: string | undefined;
   /** Unix time in ms when the record expires. */
   until: number;
@@ -51,7 +51,7 @@ export interface Unstored {
   inner: readonly InnerRow[];
 }
 
-/** The record, without its entries, of a call that continues from a state. */
+/** The record (without its entries) of a call that resumes from a state. */
 interface Run {
   /** The request that writes it. */
   attempt: string;
@@ -62,7 +62,7 @@ interface Run {
 
 /**
  * One state of a call that waits for its client's answer, if it is too large for the client to carry or single use;
- * and the side effects and outcome of the requests that resume a state, which must not be repeated. Deleted when
+ * and the side effects and outcome of the requests that resume it, which must not be repeated. Deleted when
  * the state expires.
  */
 export class States extends DurableObject<object> {
@@ -119,7 +119,7 @@ export class States extends DurableObject<object> {
     });
   }
 
-  /** Records that the call becomes a task: no request continues it from now on. */
+  /** Records that the call becomes a task, so that no later request resumes it. */
   promote(attempt: string, id: string, until: number): Promise<Promotion | Busy> {
     return this.#inTurn(async () => {
       const run = await this.#run();
@@ -191,7 +191,7 @@ export class States extends DurableObject<object> {
     });
   }
 
-  /** Ends the lease: nothing is being sent any more. The request `unsent` never was. */
+  /** Ends the lease: nothing is in flight. The request `unsent` was never sent. */
   release(
     attempt: string,
     unsent?: { position: number; place: string | undefined },
@@ -213,7 +213,7 @@ export class States extends DurableObject<object> {
     return (await this.#read("run")) as Run | undefined;
   }
 
-  /** Its entries are those from the client's newest answer on; its notices are counted by each request. */
+  /** The record from the client's newest answer on, without notices: each request counts its own. */
   async #since({ begun }: Run): Promise<Since> {
     const entries = await this.#rows.answers();
     const recorded = { ...begun, entries, notices: 0, intents: this.#rows.intents() };
@@ -241,7 +241,7 @@ export class States extends DurableObject<object> {
     });
   }
 
-  /** How long another request may still be sending something: no longer than it may take, though the clock was set back. */
+  /** Longest time that another request may still be sending, in ms; bounded by the lease if the clock was set back. */
   async #busyMs(run: Run | undefined, attempt: string): Promise<number> {
     if (run === undefined || run.attempt === attempt) return 0;
     const ms = run.sendingUntil - Date.now();
@@ -250,7 +250,7 @@ export class States extends DurableObject<object> {
     return limits.sendingMs;
   }
 
-  /** Runs `work` after all earlier work, so that it reads what they have written. */
+  /** Runs `work` after all earlier work, so that it reads what was written. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.ctx.blockConcurrencyWhile(work);
   }

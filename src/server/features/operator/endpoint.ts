@@ -1,10 +1,10 @@
-/** What the commands of operators ask of a running server: `/operator/WHAT/NAME`. */
+/** The endpoint of the operators' commands: `/operator/OPERATION/NAME`. */
 import { Fault, httpStatus, retryAfterOf } from "../../kernel/core/errors.ts";
 import type { CallerQuota } from "../../kernel/core/model.ts";
 import { jsonHeaders } from "../../kernel/http/body.ts";
 import type { Operating, Operations } from "../../kernel/http/operations.ts";
 
-/** Answers a request of an operator by the operations of the server's features. */
+/** Answers an operator's request with the operation of a feature. */
 export async function operatorEndpoint(
   request: Request,
   operations: Operations,

@@ -29,7 +29,7 @@ export const operatorFeature: Feature = {
   }),
 };
 
-/** Those of all features; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
+/** The operations of all features; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
 function operationsOf(kernel: Kernel): Operations {
   const all = Object.assign({}, ...kernel.started.map((one) => one.operations)) as Operations;
   const { state = {} } = all;

@@ -26,7 +26,7 @@ export async function getSkill(params: Json, registry: Registry): Promise<Json> 
   throw new Fault("invalid_params", `There is no skill ${beginningOf(uri, 200)}. See skills/list.`);
 }
 
-/** The folder of all skills: the one whose URI ends with a slash. */
+/** The folder of all skills, the only URI that ends with a slash. */
 const ROOT = "skill://";
 
 /** Lists the files and folders directly in a folder of skills. Throws `invalid_params` for any other URI. */

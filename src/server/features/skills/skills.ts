@@ -30,23 +30,23 @@ export const skillsContributor: Contributor = {
   },
 };
 
-/** The most skills that instructions name. */
+/** Maximum number of skills named in the instructions. */
 const MOST_NAMED = 20;
-/** Characters of each description there. */
+/** Maximum characters of each description there. */
 const DESCRIPTION = 200;
 
 /** True if a client with these capabilities has the extension. */
 const knowsSkills = ({ extensions }: Json): boolean =>
   isObject(extensions) && extensions[SKILLS_EXTENSION] !== undefined;
 
-/** The project's skills are those of the server's own servlet, and have no servlet's name in their URIs. */
+/** The root URI of a servlet's skills: without a name for those of the project, which the server's own servlet has. */
 const rootOf = ({ name }: Pick<PreparedServlet, "name">): string =>
   name === SERVER_SERVLET ? "skill://" : `skill://${name}/`;
 
 const uriOf = (servlet: Pick<PreparedServlet, "name">, path: string): string =>
   rootOf(servlet) + path.split("/").map(encodeURIComponent).join("/");
 
-/** The files of a servlet's skills by URI; a `SKILL.md` with the skill that it describes. */
+/** The files of a servlet's skills by URI; a `SKILL.md` comes with the skill that it describes. */
 const filesOf = oncePer((servlet: PreparedServlet) => {
   const { skills = [], files = [] } = servlet.skills ?? {};
   const described = new Map(skills.map((skill) => [`${skill.path}/SKILL.md`, skill]));
@@ -89,7 +89,7 @@ const reader =
     return { contents: [{ uri, mimeType, ...content }] };
   };
 
-/** The entry of each skill in a catalog, as `skills/list` and `skills/get` have it. */
+/** The entry of each skill in a catalog, as `skills/list` and `skills/get` return it. */
 export const skillsOf = oncePer((catalog: Catalog): { uri: string; entry: Json }[] =>
   skillFiles(catalog)
     .flatMap(([uri, { servlet }]) => {

@@ -10,14 +10,14 @@ import { objectClassWith } from "../../kernel/object-class.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
-    /** Tasks, and calls that go on by a link. */
+    /** Tasks, and calls handed over to a person by a link. */
     TASKS?: DurableObjectNamespace<Task>;
   }
 }
 
 declare module "../../kernel/kernel.ts" {
   interface Parts {
-    /** Which tasks may begin. */
+    /** Limits how many tasks begin at once. */
     starts?: Starts;
   }
 }
@@ -28,7 +28,7 @@ const taskMethods: Methods = {
   "tasks/cancel": { modern: cancelTask, namedBy: "taskId" },
 };
 
-/** Calls that outlive their request: tasks, and calls that go on by a link. */
+/** Calls that outlive their request: tasks, and calls handed over to a person by a link. */
 export const tasksFeature: Feature = {
   name: "tasks",
   settings: tasksSettings,

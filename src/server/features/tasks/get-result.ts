@@ -27,7 +27,7 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
     const until = Date.now() + limits.resultWaitMs;
     let since = 0;
     for (let nth = 1; ; nth++) {
-      // If the clock is set back, `until` is far away: no wait is longer than the limit.
+      // Bounded, since `until` is far away if the clock is set back.
       const ms = Math.min(Math.max(0, until - Date.now()), limits.resultWaitMs);
       const found = await tasks.handedOver(task, { since, ms: nth === 1 ? 0 : ms });
       if (found === undefined) return errorResult(UNKNOWN);
@@ -44,10 +44,10 @@ export const getResult = (tasksOf: (principal: Principal) => Tasks): OwnTool => 
 const UNKNOWN =
   "No call with this id waits here for you: the id is wrong or of another caller, or the call has expired. Before you call the tool again, check whether the call has had its effect.";
 
-/** The call's own result, or how else it has ended; undefined while it goes on. */
+/** The call's own result, or an error result; undefined while it runs or waits. */
 function endOf({ view }: HandedOver): CallToolResult | undefined {
   const { status, result, error } = view;
-  // It was checked when the call ended.
+  // Checked when the call ended.
   if (isObject(result)) return result as CallToolResult;
   if (isObject(error)) return errorResult(String(error["message"]));
   return status === "cancelled" ? errorResult("The call was cancelled.") : undefined;

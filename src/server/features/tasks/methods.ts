@@ -24,8 +24,8 @@ export const cancelTask = onTask(async (tasks, id) => {
 });
 
 /**
- * A method on the task that its params name. It throws `method_not_found` without tasks here, `missing_capability` without
- * them at the client.
+ * A method on the task that its params name. Throws `method_not_found` if the server has no tasks, `missing_capability`
+ * if the client does not support them.
  */
 function onTask(
   work: (tasks: Tasks, id: string, params: Json) => Promise<Json>,

@@ -1,25 +1,25 @@
 import { limits } from "./limits.ts";
 
-/** How long a run waits before it looks for a turn again, in ms: the first time, and at most. */
+/** Poll interval of a run that waits for its turn, in ms: the first and the longest. */
 const [FIRST_MS, MOST_MS] = [10, 160];
 
-/** How many times as many may begin at once where they are of several principals. */
+/** Factor by which the limit grows for a principal with no run among those that are beginning. */
 const OF_OTHERS = 4;
 
 /**
- * Lets few runs of an isolate begin at a time. After a restart hundreds of tasks are due at once, and requests are to be
+ * Limits how many runs begin at once in an isolate. After a restart hundreds of tasks are due, and requests must be
  * served between them.
  */
 export class Starts {
-  /** Runs that are beginning, each with the Unix time in ms since when. */
+  /** Runs that are beginning, with their start as Unix time in ms. */
   readonly #beginning = new Map<{ principal: string }, number>();
 
   /**
-   * Resolves when a run of a task of this principal may begin. The function that it gives is to be called when the run has
-   * begun, or is over.
+   * Resolves when a run of this principal's task may begin. Call the returned function when the run has
+   * begun or is over.
    */
   async take(principal: string): Promise<() => void> {
-    // Each looks for itself: no object may settle what another waits for.
+    // Polls, since one Durable Object cannot settle a promise that another awaits.
     for (let ms = FIRST_MS; this.#isFull(principal); ms = Math.min(2 * ms, MOST_MS)) {
       await scheduler.wait(ms);
     }
@@ -28,12 +28,12 @@ export class Starts {
     return () => void this.#beginning.delete(run);
   }
 
-  /** True if enough are beginning; where none of them is this principal's, some more may. */
+  /** True if enough runs are beginning. The limit is higher for a principal that has none among them. */
   #isFull(principal: string): boolean {
     const now = Date.now();
     let own = 0;
     for (const [run, since] of this.#beginning) {
-      // Its object has died, it computes for long, or the clock was set back.
+      // Its object has died, it computes for a long time, or the clock was set back.
       if (since + limits.startMs < now || since > now) this.#beginning.delete(run);
       else if (run.principal === principal) own++;
     }

@@ -15,10 +15,10 @@ import { limits } from "../../kernel/core/limits.ts";
 import type { Suspended, WaitReason } from "../../kernel/core/suspension.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** How one run of a task's call has ended. */
+/** The end of one run of a task's call. */
 export type RunEnd = { result: Json } | { waiting: Waiting };
 
-/** The asker of a task's call, of its client's era. */
+/** The asker of a task's call, for its client's era. */
 export function taskAsker(
   { owner, link, ...given }: Pick<TaskCall, "owner" | "link" | "input" | "recorded">,
   client: ClientDescription,
@@ -27,7 +27,7 @@ export function taskAsker(
   return link ? linkAsker(own, client) : own;
 }
 
-/** A call that waits is stored. Throws `missing_capability` where nobody can answer what it asks. */
+/** Stores calls that wait. Throws `missing_capability` if nobody can answer the asks. */
 export const taskPolicy = (
   { owner, link }: Pick<TaskCall, "owner" | "link">,
   client: ClientDescription,
@@ -44,7 +44,7 @@ export const taskPolicy = (
   },
 });
 
-/** The entry of a task's call in the build that it began with; run with other `parts`, if any. Throws as `Registry.at` and `resolve`. */
+/** The entry of a task's call in the build it began with, run with `parts`. Throws as `Registry.at` and `resolve`. */
 export async function entryAgain(
   call: Pick<TaskCall, "session" | "principal" | "ref">,
   registry: Registry,
@@ -57,7 +57,7 @@ export async function entryAgain(
   return (change === undefined ? own : own.by(change)).resolve(ref);
 }
 
-/** True where the scopes of this caller grant what the task calls. */
+/** True if the scopes of this caller grant what the task calls. */
 export async function reaches(
   registry: Registry,
   principal: Principal,
@@ -72,7 +72,7 @@ export async function reaches(
   }
 }
 
-/** Failures of the asks that neither a session's client nor a person can answer. */
+/** Failures for the asks that neither a session's client nor a person can answer. */
 export async function failuresIn(store: TaskStore): Promise<Answers> {
   const call = await store.call();
   const waits = call?.owner && (await store.waits());
@@ -86,10 +86,10 @@ export async function hasAskedTooOften(store: TaskStore, { reason }: Suspended):
   return reason.kind === "input" && (await store.asked()) >= limits.inputRounds;
 }
 
-/** Chooses answers for open asks, given those that have answers. Throws for answers that do not fit. */
+/** Chooses answers for open asks; `given` are earlier answers. Throws for answers that do not fit. */
 export type Choose = (open: Asks, given: Answers) => Answers;
 
-/** A wait with the answers that `choose` adds, or what is wrong with these. */
+/** The wait with the answers that `choose` adds, or the reason why they do not fit. */
 export function waitWith(
   waits: WaitReason & { kind: "input" },
   choose: Choose,
@@ -102,7 +102,7 @@ export function waitWith(
   }
 }
 
-/** A call as it waits, and what its client gets where it is handed over to a person. */
+/** A waiting call, and the result for its client if it is handed over to a person. */
 export function waitOf<S extends Start | undefined>(
   call: Pick<TaskCall, "link" | "client" | "owner"> | undefined,
   start: S,
@@ -118,7 +118,7 @@ export function waitOf<S extends Start | undefined>(
 export const hasDeadlines = (asks: Asks): boolean =>
   Object.values(asks).some(({ timeoutMs, deadline }) => timeoutMs && !deadline);
 
-/** Starts the deadlines of these asks, of which the owner has just been notified. */
+/** Starts the deadlines of these asks. Call it when the owner has been notified of them. */
 export async function startDeadlines(store: TaskStore, known: Asks): Promise<void> {
   const waits = await store.waits();
   if (waits?.kind !== "input" || store.isOver) return;

@@ -25,7 +25,7 @@ import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 
 /**
- * Keeps what the console shows of a task up to date: its entry in its caller's list, and the waiting calls of Usage. It
+ * Keeps the console up to date about a task: its entry in its caller's list, and the waiting calls of Usage. It
  * sends the list one message at a time, always with the latest status.
  */
 export class Listing {
@@ -52,7 +52,7 @@ export class Listing {
     await this.#sending;
   }
 
-  /** Counts the call among those that wait, or no longer. */
+  /** Adds the call to the waiting calls, or removes it. */
   async #count(): Promise<void> {
     const { counting } = this.#serving;
     if (counting === undefined) return;
@@ -66,7 +66,7 @@ export class Listing {
     ]);
     const { servlets } = (await this.#serving.registry()).whole;
     const servlet = servlets.find(({ hash }) => hash === begun?.head.hash)?.name ?? "";
-    // The status may have changed meanwhile, which counts the call again.
+    // If the status has changed meanwhile, the call is counted again.
     if (this.#sent !== now || this.#isForgotten) return;
     const until = waits === undefined ? 0 : this.#store.expires;
     counting.waiting({ ...over, servlet, tool: subject ? toolIn(subject) : "", until });
@@ -81,7 +81,7 @@ export class Listing {
     await this.#sending;
   }
 
-  /** Sends nothing more, once this has settled: the caller has asked to delete all data. */
+  /** After this has settled nothing more is sent: the caller has asked to delete all data. */
   async end(): Promise<void> {
     this.#isForgotten = true;
     this.#latest = undefined;
@@ -123,7 +123,7 @@ async function listedOf(store: TaskStore): Promise<{ by: string; listed: ListedC
   const { lister: by, ref, about } = subject;
   const name = beginningOf(printable(ref.name), limits.pageCharacters);
   const status = hasFailed(view) ? "failed" : view.status;
-  // It names each of thousands of questions.
+  // The reason may name thousands of questions.
   const reason = beginningOf(reasonOf(view, waits, message), limits.pageCharacters);
   const times = { created, updated, until, ...wakesIn(view, waits) };
   const words = { ...about, ...(reason !== "" && { reason }) };
@@ -154,7 +154,7 @@ const said = (result: unknown): string => textsIn(result)[0] ?? "";
 const wakesIn = ({ status }: DetailedTask, waits: WaitReason | undefined) =>
   status === "working" && waits !== undefined && "until" in waits ? { wakes: waits.until } : {};
 
-/** The name of a tool or prompt. A resource's URI may say something of its caller, so its method stands for it. */
+/** The name of a tool or prompt; the method for a resource, whose URI may reveal something about its caller. */
 const toolIn = ({ ref: { kind, name } }: Subject): string =>
   name.includes(":") ? METHODS[kind] : printable(beginningOf(name, limits.pageCharacters));
 
@@ -185,7 +185,7 @@ export async function looked(
   const linked = { link: link ?? { origin: look.origin, isTyped: false } };
   // The client does not know the fork, so its questions are answered on pages.
   const client = { ...rest.client, capabilities: {} };
-  // The fork makes calls inside that are not among the entries anew.
+  // The fork repeats inner calls that are not among the entries.
   const { inner: _inner, ...before } = from;
   const head = { ...from.head, seed: randomSeed(from.head.seed) + look.id };
   const fork = { ...rest, ...linked, client, recorded: { ...before, head, notices: 0 } };
@@ -241,7 +241,7 @@ function timelineEntry({ what, at, words, answer }: JournalEntry): TimelineEntry
   };
 }
 
-/** Answers that callers gave themselves. Others may hold secrets, or what the servlet does not show its callers. */
+/** Answers given by callers themselves. Others may hold secrets or data that the servlet does not show callers. */
 const ANSWERED = /^(elicitation|sampling|roots)\//;
 
 const givenAnswer = (answer: string): string =>

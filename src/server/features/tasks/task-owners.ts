@@ -19,7 +19,7 @@ export class TaskOwners {
   readonly #store: TaskStore;
   readonly #env: TaskEnv;
   #last: Promise<unknown> = Promise.resolve();
-  /** True once its status cannot change any more for those who listen. */
+  /** True once listeners were sent the final status. */
   #isOver = false;
 
   constructor(store: TaskStore, env: TaskEnv) {
@@ -32,7 +32,7 @@ export class TaskOwners {
     return this.#last;
   }
 
-  /** Stores a call's answers, each after its owners were sent the earlier notifications, which are not repeated. */
+  /** Stores a call's answers, each after the earlier notifications were sent, since those are not repeated. */
   keeper(sender: UnrecordedCall, stored: StoredBytes): Keeper {
     const store = this.#store;
     return {
@@ -81,9 +81,9 @@ export class TaskOwners {
     return hubs && (() => hubs.getByName(hub));
   }
 
-  /** Sends the task's status to the streams that are subscribed to it. */
+  /** Sends the task's status to its subscribed streams. */
   async publish(): Promise<void> {
-    // For its client, a call that was handed over has ended.
+    // For the client, a call that was handed over has ended.
     if (this.#isOver) return;
     this.#isOver = this.#store.isHandedOver;
     const hub = this.#hub?.();
@@ -92,7 +92,7 @@ export class TaskOwners {
     await hub?.publish([{ method, params: await viewOf(this.#store) }]);
   }
 
-  /** Tells the sessions how the task is, as `notify`; deadlines begin once they know the asks. `inTurn` runs work alone. */
+  /** Sends the task's status, as `notify`; deadlines start once a session knows the asks. `inTurn` runs work alone. */
   progressed(inTurn: (work: () => Promise<void>) => Promise<void>): Promise<boolean | undefined> {
     return this.notify(async (session, id) => {
       const progress = await taskProgressOf(this.#store);

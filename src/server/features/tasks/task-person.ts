@@ -10,7 +10,7 @@ import type { HandedOver } from "../../kernel/calls/task-object.ts";
 import type { TaskStore } from "./task-store.ts";
 import { realViewOf } from "./task-view.ts";
 
-/** A call that was handed over, as it really is. */
+/** The real state of a call that was handed over. */
 export async function handedOverOf(
   store: TaskStore,
   registry: () => Promise<Registry>,
@@ -38,7 +38,7 @@ export async function handedOverOf(
 export class PersonAnswer {
   readonly #key: string;
   readonly #result: Json;
-  /** True if the ask was open, and its time not over. */
+  /** True if the ask was open and its deadline had not passed. */
   isInTime = false;
 
   constructor(key: string, result: Json) {
@@ -57,7 +57,7 @@ export class PersonAnswer {
   }
 }
 
-/** Tells those who wait for a change of a task. */
+/** Wakes those who wait for a change of a task. */
 export class ChangeSignal {
   #next = Promise.withResolvers<void>();
 
@@ -66,9 +66,9 @@ export class ChangeSignal {
     this.#next = Promise.withResolvers();
   }
 
-  /** Settles when the task is over or gone, or has changed after `since`; at the latest after `ms`. */
+  /** Settles when the task is over, is gone or has changed after `since`, and after `ms` at the latest. */
   async until(store: TaskStore, { since, ms }: { since: number; ms: number }): Promise<void> {
-    // A timer, since the clock may be set back; none is set if there is nothing to wait for.
+    // A timer and no deadline, since the clock may be set back. Set only if there is something to wait for.
     let late: Promise<boolean> | undefined;
     let isLate = ms <= 0;
     while (store.exists && !store.isOver && store.row.updated <= since && !isLate) {

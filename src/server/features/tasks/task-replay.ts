@@ -20,7 +20,7 @@ import type { TaskStore } from "./task-store.ts";
 import { beginningOf } from "../../kernel/core/text.ts";
 
 /**
- * Notes that a task waits: for operators, by its servlet, and for the person who answers, if it was handed over. Never
+ * Registers a waiting task for operators, by its servlet, and for the person who answers if it was handed over. Never
  * throws: nothing depends on it.
  */
 export async function noteWaiting(store: TaskStore, serving: TaskServing): Promise<void> {
@@ -58,7 +58,7 @@ export class ContinuationCheck {
   readonly #store: TaskStore;
   readonly #serving: TaskServing;
   readonly #publish: () => void;
-  /** The registry with which it was last found to. */
+  /** The registry of the last successful check. */
   #known: Registry | undefined;
 
   constructor(store: TaskStore, serving: TaskServing, publish: () => void) {
@@ -80,7 +80,7 @@ export class ContinuationCheck {
   }
 }
 
-/** Why a task could not continue with another build; undefined if it could, null if it is not waiting. */
+/** The reason why a task cannot continue with another build; undefined if it can, null if it is not waiting. */
 export async function replayed(
   store: TaskStore,
   build: PreparedServlet,
@@ -111,7 +111,7 @@ export async function replayed(
   }
 }
 
-/** Runs a call again from this record, without effects, and says how the run ends. */
+/** Runs a call again from this record, without effects, and describes how the run ends. */
 export async function replayRecord(
   call: Omit<TaskCall, "recorded">,
   recorded: Recorded,
@@ -124,7 +124,7 @@ export async function replayRecord(
       said.push(beginningOf(JSON.stringify(message ?? data ?? ""), limits.pageCharacters));
   };
   try {
-    // Lists of servlets may come from elsewhere: those that are known will do.
+    // Servlets' lists need not be current here.
     const entry = await entryAgain(call, registry, recorded, unobserved);
     const context = isolatedContext(call, { ...recorded, notices: 0 });
     return await perform<ReplayOutcome>(
@@ -151,7 +151,7 @@ function nextIn({ what, words }: Partial<Pending> = {}): string {
   return `It would ask for ${what ?? "input"} and wait for the answer.`;
 }
 
-/** The context of a run without effects: it stops at the first question that its record does not answer. */
+/** The context of a run without effects, which stops at the first question that its record does not answer. */
 function isolatedContext(call: Omit<TaskCall, "recorded">, recorded: Recorded): CallContext {
   const { principal, client, id, meta } = call;
   const stop = () => Promise.reject(new Wait({ kind: "task" }));

@@ -22,7 +22,7 @@ import { hasTable, firstRow } from "../../kernel/storage/tables.ts";
 
 export type Status = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
-/** A task's row: all that is not sealed. */
+/** A task's row: the columns that are not sealed. */
 export interface TaskRow extends Record<string, SqlStorageValue> {
   principal: string;
   /** The profile at whose endpoint its call began; null at `/mcp`. */
@@ -36,20 +36,20 @@ export interface TaskRow extends Record<string, SqlStorageValue> {
   ttl: number;
   runs: number;
   notices: number;
-  /** Fuel that its runs have used. */
+  /** Fuel used by all its runs. */
   fuel: number;
-  /** Ids of the sessions that are notified, separated by spaces; null if there are none. */
+  /** Ids of the notified sessions, separated by spaces; null if there are none. */
   session: string | null;
   hidden: 0 | 1;
   /** When its client could first see the asks, in Unix ms; null while that is unknown. */
   seen: number | null;
   /** When the call was handed over to a person, in Unix ms; null if it was not. Its client sees it as completed. */
   handed: number | null;
-  /** When the alarm was last set for what comes next, in Unix ms. */
+  /** When the alarm was last set, in Unix ms. */
   planned: number;
 }
 
-/** The call of a task as it is looked up, checked and listed. */
+/** The parts of a task's call by which it is looked up, checked and listed. */
 export interface Subject {
   /** Without its input; scopes are checked by it. */
   ref: CallRef;
@@ -57,7 +57,7 @@ export interface Subject {
   session?: string | undefined;
   /** The person in whose console it is listed. */
   lister?: string | undefined;
-  /** Its line there. */
+  /** Its entry in that list. */
   about?: AboutCall | undefined;
 }
 
@@ -88,7 +88,7 @@ export interface Texts {
 
 /** Writes of one transaction. */
 export interface TaskWrites extends Writes {
-  /** Null deletes one. */
+  /** Null deletes a text. */
   texts?: { [K in keyof Texts]?: Texts[K] | null };
   /** Further writes. */
   also?: () => void;
@@ -98,7 +98,7 @@ export interface TaskWrites extends Writes {
   alarm?: () => number;
 }
 
-/** Parts of a call that are not stored in its text. */
+/** Parts of a call that are stored apart from its text. */
 const STORED_APART = ["recorded", "message", "ttlMs", "fuelUsed"] as const;
 
 /** The part of a call that is stored as its text. */
@@ -177,7 +177,7 @@ export function insertTask(
 
 /** The end of a task whose stored texts cannot be decrypted any more. */
 export const lost = once((): TaskEnd =>
-  // Not as the Worker starts: to find out where an error is made, V8 parses the whole script again.
+  // Created lazily: for an error's stack trace V8 parses the whole script again, too slow while the Worker starts.
   endOf(
     new Fault(
       "servlet_failed",
@@ -186,7 +186,7 @@ export const lost = once((): TaskEnd =>
   ),
 );
 
-/** The wait with its deadlines: their time begins when the client can see the asks. */
+/** The wait with its deadlines, which count from when the client can see the asks. */
 export const seenAt = <W extends WaitReason | undefined>(
   seen: number | null | undefined,
   waits: W,
@@ -199,16 +199,16 @@ export const seenAt = <W extends WaitReason | undefined>(
 export function dueAt(waits: WaitReason, expires: number): number {
   if ("until" in waits) return Math.min(waits.until, expires);
   const open = openIn(waits);
-  // A servlet that has returned without asks is called again at once.
+  // A servlet that returned without asks is called again at once.
   if (waits.kind === "input" && open.length === 0) return Date.now();
   return Math.min(expires, ...open.flatMap(({ deadline }) => deadline ?? []));
 }
 
-/** The time at which a wait's own times were made, in Unix ms. */
+/** When the times of a wait were set, in Unix ms. */
 export const madeAt = (waits: WaitReason): number =>
   "until" in waits ? waits.until - waits.ms : Date.now();
 
-/** The wait with all its times earlier by this many ms. */
+/** The wait with all its times moved earlier by this many ms. */
 export function putForward(waits: WaitReason, ms: number): WaitReason {
   if ("until" in waits) return { ...waits, until: waits.until - ms };
   if (waits.kind !== "input") return waits;
@@ -240,7 +240,7 @@ export function waitingOf(
   return { status, texts };
 }
 
-/** The sessions of a task after one more has adopted it: the newest first, and last its owner, which stays. */
+/** The sessions of a task after another has adopted it: the newest first, the owner always last. */
 export function adopted(sessions: readonly string[], session: string): string {
   const owner = sessions.at(-1) ?? session;
   const others = new Set([session, ...sessions]);
@@ -254,7 +254,7 @@ interface AskKeys {
   used: Record<string, true>;
   /** The servlet's own key for each key on the wire, for open asks. */
   names: Record<string, string>;
-  /** How often the task has asked; each time any number of asks. */
+  /** How often the task has asked, whatever the number of asks each time. */
   rounds: number;
 }
 
@@ -278,7 +278,7 @@ function freshKeys(reason: WaitReason & { kind: "input" }, keys: AskKeys): WaitR
   return { kind: "input", asks, given };
 }
 
-/** Records a change, and drops the oldest above `limits.shownEntries`. */
+/** Records a change, and deletes the oldest beyond `limits.shownEntries`. */
 export function note(sql: SqlStorage, what: string): void {
   sql.exec("INSERT INTO history VALUES (?, ?)", Date.now(), what);
   const last = "(SELECT MAX(rowid) FROM history)";

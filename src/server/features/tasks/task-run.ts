@@ -35,7 +35,10 @@ interface TaskRun {
   begun(): void;
 }
 
-/** Runs a task's call. Undefined if the task is over or runs again later, after an internal error, which may not recur, and where there was no room to store. */
+/**
+ * Runs a task's call. Returns undefined if the task is over, or runs again later: after an internal error, which may
+ * not recur, or when storage is full.
+ */
 export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefined> {
   const { store, owners, signal } = run;
   const call = await store.call();
@@ -86,7 +89,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
       await store.wait(shortage(await store.waits()), true);
       return undefined;
     }
-    // With room again, it goes on.
+    // It runs again, and continues once there is room.
     if (fault.code === "storage_full") return undefined;
     if (fault.code !== "internal") return endOf(afterSending(sender, fault));
     logError(fault.cause);
@@ -98,7 +101,7 @@ export async function runTask(run: TaskRun): Promise<TaskEnd | RunEnd | undefine
 function demandShort(ms: number, signal: AbortSignal): void {
   if (signal.aborted) throw new Fault("cancelled", "The task was cancelled.");
   if (ms <= limits.sleepInPlaceMs) return;
-  // No task lives longer, and a guest may name a time beyond the range of dates.
+  // No task lives longer, and a guest's time may be beyond the range of dates.
   const longest = Math.min(ms, limits.taskMs);
   throw new Wait({ kind: "sleep", until: Date.now() + longest, ms: longest });
 }
@@ -111,7 +114,7 @@ export async function stoppedTooOften(store: TaskStore): Promise<TaskEnd> {
   );
 }
 
-/** The end of a task whose servlet asks without end. */
+/** The end of a task whose servlet asks too often. */
 export const askedTooOften = (): TaskEnd =>
   failed(
     `The servlet asked for input too often in one call (limit ${limits.inputRounds}). Report this to its author.`,

@@ -14,7 +14,7 @@ export interface TaskHub extends Rpc.DurableObjectBranded {
   isHeard(change: Notification): Promise<boolean>;
 }
 
-/** A session that follows a task for its client. Its methods resolve to false if the session does not follow the task (any more). */
+/** A session that follows a task for its client. Its methods resolve to false if it does not, or no longer. */
 export interface TaskListener extends Rpc.DurableObjectBranded {
   /** Takes the task's `nth` notification. */
   notified(task: string, nth: number, notice: Notification): Promise<boolean>;
@@ -37,7 +37,7 @@ export interface CallLists {
   ): Promise<void>;
 }
 
-/** The servlets that tasks call, and the places where tasks are listed and counted. */
+/** The servlets that tasks call, and where tasks are listed and counted. */
 export interface TaskServing {
   readonly deployment: Deployment;
   readonly persons?: CallLists;
@@ -49,7 +49,7 @@ export interface TaskServing {
 
 /** The parts of the server that a task uses. */
 export interface TaskServer extends TaskServing {
-  /** Which tasks of the isolate may begin. */
+  /** Limits how many tasks of the isolate begin at once. */
   readonly starts?: Starts;
   readonly sealer: Sealer;
   readonly tasks?:

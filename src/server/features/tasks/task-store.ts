@@ -35,7 +35,7 @@ import type { PartPosition, Sealer } from "../../kernel/storage/vault.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { SealedRows } from "../../kernel/storage/sealed-rows.ts";
 
-/** The texts that a poll looks at. */
+/** The texts that a poll reads. */
 const SHOWN: readonly (keyof Texts)[] = ["subject", "begun", "message", "waits", "end", "handed"];
 
 /** How long the uploaded parts of a large call are stored until its task is created. */
@@ -66,7 +66,7 @@ export class TaskStore implements Keeper {
     return this.#stored !== undefined;
   }
 
-  /** Throws where no task is stored: check `exists` first. */
+  /** Throws if no task is stored: check `exists` first. */
   get row(): Readonly<TaskRow> {
     if (this.#stored === undefined)
       throw new Error("No task is stored here. Check `exists` first.");
@@ -133,7 +133,7 @@ export class TaskStore implements Keeper {
     return withInnerRows({ ...begun, entries, notices, intents }, await this.#sealed.innerRows());
   }
 
-  /** The first entries of its journal, and what has happened to it. */
+  /** The first entries of its journal, and its recorded changes. */
   async timeline(): Promise<{ entries: JournalEntry[]; changes: TaskChange[] }> {
     const changes = rows.historyIn(this.#storage.sql);
     return { entries: await this.#sealed.answers(limits.shownEntries), changes };
@@ -183,7 +183,7 @@ export class TaskStore implements Keeper {
     return this.#storage.deleteAll();
   }
 
-  /** Notes that the owner knows of the end that it sees: nobody else is notified any more. */
+  /** Ends notifications: the owner knows of the end that it sees. */
   release(): void {
     this.#set({ session: null, hidden: 0 });
   }
@@ -206,7 +206,7 @@ export class TaskStore implements Keeper {
   }
 
   /**
-   * Stores a suspended call and its reason for waiting; `handed` is what its client gets the first time that it is
+   * Stores a suspended call and its reason for waiting; `handed` is its client's result when it is first
    * handed over to a person.
    */
   async suspend(suspended: Omit<Suspended, "isSingleUse">, handed?: Json): Promise<void> {
@@ -228,25 +228,25 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Stores what it waits for now, such as the answers that are missing; `isNotified` if the owner was notified of the asks. */
+  /** Stores the reason for waiting, such as missing answers; `isNotified` if the owner was notified of the asks. */
   async wait(waits: WaitReason, isNotified: boolean): Promise<void> {
     await this.#commit({
       texts: { waits },
-      // If the clock was set back meanwhile, the wait's times are still those of the old one.
+      // If the clock was set back meanwhile, the wait's times are still those of the clock before.
       also: () => this.#set({ runs: 0, planned: Math.max(this.row.planned, Date.now()) }),
       alarm: () => (isNotified ? rows.dueAt(waits, this.expires) : this.#due(waits)),
     });
   }
 
   /**
-   * Puts what the task waits for forward by as much as the clock was set back: alarms and deadlines are times of that
+   * Moves the task's alarms and deadlines earlier by as much as the clock was set back: they are times of that
    * clock.
    */
   async putForward(): Promise<void> {
     const ms = this.#setBackMs;
     const { planned, seen } = this.row;
     if (this.isOver) {
-      // Its owner may not know yet.
+      // The owner may not have been notified yet.
       this.#set({ planned: Date.now() });
       return this.alarm.set(Date.now());
     }
@@ -255,9 +255,9 @@ export class TaskStore implements Keeper {
     const begun = await this.read("begun");
     await this.#commit({
       texts: { ...(waits && { waits }), ...(begun && { begun: withEarlierSleeps(begun, ms) }) },
-      // No further, even if the clock was set back again meanwhile: the next look finds that.
+      // Only by `ms`, even if the clock was set back again meanwhile: the next check finds that.
       also: () => this.#set({ planned: planned - ms, seen: seen === null ? null : seen - ms }),
-      // Else a run is due.
+      // Without a wait, a run is due.
       alarm: () => (waits ? this.#due(waits) : Date.now()),
     });
   }
@@ -293,12 +293,12 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Ends a sleep at this time, which is as much later for the servlet as it has slept. The next run is due. */
+  /** Ends a sleep at this time. The servlet's clock advances by `ms`. The next run is due. */
   async wake(at: number, { ms }: { ms: number }): Promise<void> {
     await this.#resume("", at, ms);
   }
 
-  /** Appends the answer to the journal, `ms` after the one before it or later; false if the servlet is called again instead. */
+  /** Appends the answer to the journal, at least `ms` after the last; false if the servlet is called again instead. */
   async #resume(answer: string, at: number, ms = 0): Promise<boolean> {
     const known = await this.read("begun");
     if (known === undefined) return false;
@@ -371,7 +371,7 @@ export class TaskStore implements Keeper {
     void this.alarm.set(this.#due());
   }
 
-  /** Drops the journal of a task that has been over for a while, and sets the alarm for what comes then. */
+  /** Drops the journal of a task that has been over for a while, and sets the next alarm. */
   async rest(now: number): Promise<void> {
     const isRested = now >= this.#rests;
     if (isRested) this.#sealed.clear(LASTING);
@@ -395,7 +395,7 @@ export class TaskStore implements Keeper {
     this.#set({ status, updated: this.#later(), planned: Date.now() });
   }
 
-  /** The time of a change: later than that of the one before, also where the clock was set back. */
+  /** The time of a change: later than the previous change, even if the clock was set back. */
   #later(): number {
     return Math.max(this.row.updated + 1, Date.now());
   }
@@ -418,5 +418,5 @@ export class TaskStore implements Keeper {
   }
 }
 
-/** The texts of a task that stay for as long as it does. */
+/** The texts that are stored as long as the task. */
 const LASTING = ["subject", "handed", "end"];

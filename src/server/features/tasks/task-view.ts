@@ -16,7 +16,7 @@ export async function viewOf(store: TaskStore): Promise<DetailedTask> {
   return { taskId: store.id, ...statusOf(ended, {}), result };
 }
 
-/** The task as it is. The row is copied before anything is awaited: the task may go on meanwhile. */
+/** The task's real state. The row is copied before anything is awaited, since the task may continue meanwhile. */
 export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
   const row = { ...store.row };
   const [message, waits, end] = await Promise.all([
@@ -30,7 +30,7 @@ export async function realViewOf(store: TaskStore): Promise<DetailedTask> {
 /** An end as clients see it. */
 const seenOf = (end: TaskEnd | undefined) => end && ("error" in end ? { error: end.error } : end);
 
-/** The task's progress for its owner, read in the same way. */
+/** The task's progress for its owner. Copies the row first, too. */
 export async function taskProgressOf(store: TaskStore): Promise<TaskProgress> {
   if (store.isOver || store.isHandedOver)
     return { view: await viewOf(store), asks: {}, round: Infinity };
@@ -91,6 +91,6 @@ function askInWords({ method, params }: Ask): string {
   }
 }
 
-/** The beginning of a servlet's text: the whole of a question stands in the request itself. */
+/** The beginning of a servlet's text; the whole question is in the request. */
 const textOf = (message: unknown): string =>
   typeof message === "string" ? printableLine(beginningOf(message, limits.statusCharacters)) : "";

@@ -51,9 +51,9 @@ export class Task extends DurableObject<TaskEnv> {
   #running: AbortController | undefined;
   readonly #goingOn: ContinuationCheck;
   readonly #listing: Listing;
-  /** True once its clock was that of a caller or of an alarm. */
+  /** True once its clock was set by a caller or an alarm. */
   #hadTime = false;
-  /** Settles when a run ends, or its call waits. */
+  /** Settles when a run ends or its call waits. */
   readonly #firstRun = Promise.withResolvers<void>();
 
   constructor(state: DurableObjectState, env: TaskEnv, server: TaskServer) {
@@ -86,12 +86,12 @@ export class Task extends DurableObject<TaskEnv> {
     if (start !== undefined) this.ctx.waitUntil(noteWaiting(this.#store, this.#server));
     const created = await viewOf(this.#store);
     this.ctx.waitUntil(this.#publish());
-    // The sender of a large call holds its memory until this returns.
+    // The sender of a large call holds it in memory until this returns.
     const isLarge = uploaded !== undefined && (uploaded.call || uploaded.answers > 0);
     if (start !== undefined || isLarge) return created;
     // A call that asks its user at once says so in this response, and not a poll later.
     await Promise.race([this.#firstRun.promise, scheduler.wait(limits.firstRunMs)]);
-    // Tasks of 2025-11-25 must begin as working; their client's first poll finds how far this one is.
+    // Tasks of 2025-11-25 must begin as `working`; their client's first poll gets the actual status.
     return call.owner ? created : this.#readable(() => viewOf(this.#store));
   }
 
@@ -103,7 +103,7 @@ export class Task extends DurableObject<TaskEnv> {
     });
   }
 
-  /** Why its call could not go on with this build (JSON); undefined if it could. Null if it does not wait. */
+  /** The reason why its call cannot continue with this build (JSON); undefined if it can, null if it does not wait. */
   replay(build: string): Promise<string | null | undefined> {
     return replayed(this.#store, JSON.parse(build) as Build, this.#server);
   }
@@ -115,7 +115,7 @@ export class Task extends DurableObject<TaskEnv> {
     return settled(() => this.#readable(() => looked(this.#store, look, this.#server)));
   }
 
-  /** True for the owner at the endpoint where its call began, or at a page, while its scopes grant what the task calls. */
+  /** True for the owner, at the call's endpoint or on a page, while its scopes grant what the task calls. */
   async #isFor(viewing: TaskViewer): Promise<boolean> {
     if (!this.#store.isOf(viewing)) return false;
     await this.#compareTime(viewing.at);
@@ -130,12 +130,12 @@ export class Task extends DurableObject<TaskEnv> {
   async update(principal: TaskViewer, answers: Answers): Promise<{ wrong?: string } | undefined> {
     if (!(await this.#isFor(principal))) return undefined;
     await this.#readable(() => taskProgressOf(this.#store));
-    // Its client sees it as completed, and must not answer for its user.
+    // The client sees it as completed, and must not answer for its user.
     if (this.#store.isHandedOver) return {};
     return this.#give((asks, given) => fittingAnswers(asks, answers, Date.now(), given));
   }
 
-  /** The call if it was handed over, or with `isAny` in any case; waits at most `ms` for its end, or for a change after `since`. */
+  /** The call if it was handed over or `isAny` is set. Waits at most `ms` for its end or a change after `since`. */
   async handedOver(principal: TaskViewer, { since = 0, ms = 0, isAny = false } = {}) {
     if (!(await this.#isFor(principal)) || !(isAny || this.#store.isHandedOver)) return undefined;
     await this.#readable(() => this.#goingOn.check());
@@ -147,7 +147,7 @@ export class Task extends DurableObject<TaskEnv> {
   /** Takes a person's answer to this open ask; false if it is not open (any more). */
   async reply(principal: TaskViewer, key: string, result: Json) {
     if (!(await this.#isFor(principal))) return undefined;
-    // `answer` reads it where nothing else may run, and an exception there would end the object.
+    // Read here first: `answer` reads it in `blockConcurrencyWhile`, where an exception would end the object.
     await this.#readable(() => this.#store.asked());
     const reply = new PersonAnswer(key, result);
     const { wrong } = await this.#give((asks, given) => reply.fitting(asks, given));
@@ -155,7 +155,7 @@ export class Task extends DurableObject<TaskEnv> {
   }
 
   /**
-   * Cancels the task; with `isForgotten` it is deleted, too. One that its client has ended with a link goes on, unless a person
+   * Cancels the task; with `isForgotten` it is deleted, too. A call that was handed over continues, unless a person
    * cancels it.
    */
   async cancel(
@@ -204,8 +204,8 @@ export class Task extends DurableObject<TaskEnv> {
   }
 
   /**
-   * The clock of a live object does not go back with the machine's. Where it is ahead of a caller's since that was set back,
-   * the object ends: its caller asks again, and the next one sees the time. A run is not interrupted.
+   * The clock of a live object does not go back with the machine's. If it is ahead of a caller's that was set back,
+   * the object ends: its caller asks again, and the new object has the current time. A run is not interrupted.
    */
   async #compareTime(at = Date.now()): Promise<void> {
     if (Date.now() - at <= limits.clockSlackMs) this.#hadTime = true;
@@ -217,8 +217,8 @@ export class Task extends DurableObject<TaskEnv> {
   }
 
   /**
-   * Sees to it that the task goes on when its time comes. The platform may have lost its alarm, and the clock may have been
-   * set back; so whoever looks at a task calls this.
+   * Ensures that the task continues when due. The platform may have lost its alarm, or the clock may have been
+   * set back, so each access to a task calls this.
    */
   async #keepTime(): Promise<void> {
     const { alarm } = this.#store;
@@ -253,13 +253,13 @@ export class Task extends DurableObject<TaskEnv> {
     await this.#store.lose();
   }
 
-  /** False if its call is over; then what the alarm was set for is done. */
+  /** Returns false if its call is over, after doing what the alarm was set for. */
   async #goesOn(now: number): Promise<boolean> {
     // Parts were uploaded, but the task was never created.
     if (!this.#store.exists) await this.ctx.storage.deleteAll();
     else if (now >= this.#store.expires) await this.#store.forget();
     if (!this.#store.exists) return false;
-    // The object may have died before it could.
+    // The object may have died before it was sent.
     this.ctx.waitUntil(this.#listing.tell());
     const isOwned = this.#store.owner !== undefined;
     if (isOwned && !(await this.#publish())) {
@@ -272,7 +272,7 @@ export class Task extends DurableObject<TaskEnv> {
     return false;
   }
 
-  /** True if a run is due; else what the call waits for is seen to. */
+  /** True if a run is due. Otherwise applies deadlines and sets the next alarm. */
   async #isDue(now: number): Promise<boolean> {
     if (this.#store.isSetBack) {
       await this.#putForward();
@@ -346,7 +346,7 @@ export class Task extends DurableObject<TaskEnv> {
     const { reason } = waiting;
     let next = waiting;
     if (reason.kind === "retry" && reason.ms > 0) {
-      // The guest has drawn the spread, so that a replay draws the same.
+      // The guest drew the random part, so that a replay draws the same.
       const longer = shortage(await this.#store.waits(), reason.ms / limits.shortageMs);
       next = Object.assign({}, waiting, { reason: longer });
     }

@@ -24,7 +24,7 @@ import type {
 import type { Task } from "./task.ts";
 import { storedCall } from "./task-rows.ts";
 
-/** Bytes of a call that are sent with it; a larger one is uploaded before, in parts. */
+/** Maximum bytes of a call sent in one message; a larger call is uploaded in parts first. */
 const AT_ONCE = 1024 * 1024;
 
 async function create(
@@ -63,7 +63,7 @@ function taskBytes({ ref, meta, client, recorded }: TaskCall, start?: Start): nu
   return textBytes([ref, meta, client, entries, isWaiting ? {} : (start ?? {})]);
 }
 
-/** The tasks of one principal. A call to a task is repeated where its object has died: its methods are idempotent. */
+/** The tasks of one principal. Repeats a method of a task whose object has died: they are idempotent. */
 export class StoredTasks implements Tasks {
   readonly #objects: DurableObjectNamespace<Task>;
   readonly #principal: TaskViewer;
@@ -84,12 +84,12 @@ export class StoredTasks implements Tasks {
     };
   }
 
-  /** The principal as it asks now. */
+  /** The principal as the viewer of a task. */
   get #viewer(): TaskViewer {
     return { ...this.#principal, at: Date.now() };
   }
 
-  /** Ids of the platform cannot be guessed, and no others are accepted. */
+  /** The platform's ids cannot be guessed, and only they are accepted. */
   newId(): string {
     return this.#objects.newUniqueId().toString();
   }
@@ -106,7 +106,7 @@ export class StoredTasks implements Tasks {
       );
     } catch (error) {
       if (isRetried) throw error;
-      // One that no client sees stops by itself: its session does not wait for it any more.
+      // A hidden task stops by itself once its session no longer waits for it.
       if (call.owner?.isHidden !== true) await this.cancel(id).catch(logError);
       const isOver = start !== undefined && !("reason" in start);
       throw afterSending({ hasSent: !isOver }, error);

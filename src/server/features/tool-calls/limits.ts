@@ -9,11 +9,11 @@ declare module "../../kernel/core/limits.ts" {
 type Own = typeof own;
 const own = addLimits({
   internal: {
-    /** Calls that servlets make within each other: deeper ones go round in circles more often than not. */
+    /** Maximum depth of nested calls; deeper ones are usually loops. */
     innerDepth: 3,
-    /** Calls that servlets make in one run of a call, those within each other too: pages of a long list, each item of which is looked up. */
+    /** Calls in one run, nested ones included: enough to page through a long list and look up each item. */
     innerCalls: 1000,
-    /** Calls made together that run at once: a request has at most six connections open. */
+    /** Calls of one batch that run at once: a request has at most six connections open. */
     innerTogether: 6,
   },
 });

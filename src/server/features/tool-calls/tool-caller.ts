@@ -1,4 +1,4 @@
-/** Calls of tools that a servlet makes: calls like any other, whose records are a part of that of the call around them. */
+/** Tool calls made by a servlet. They run like any other call; their records are part of the outer call's. */
 import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import type { Asker, Asks } from "../../kernel/core/asks.ts";
 import type {
@@ -40,17 +40,17 @@ type Calling = Omit<Outer, "find"> & {
   find: ReturnType<Outer["find"]>;
 };
 
-/** Part of the fuel that is left which calls get: their caller can still say what has become of them. */
+/** Share of the remaining fuel that inner calls get: the rest lets their caller report the outcome. */
 const SHARE = 0.9;
 
-/** How long a run knows what its caller has, in ms: to ask servlets for the lists of one state costs what calls of them cost. */
+/** How long a run caches its caller's tools, in ms: to list tools that depend on state costs as much as a call. */
 const SEEN_MS = 1000;
 
-/** Calls that a question to the user shows, and the characters of all of them. */
+/** Maximum number of calls in a question to the user, and the maximum of their characters together. */
 const CALLS_SHOWN = 20;
 const CALLS_CHARACTERS = 4000;
 
-/** A call that was not made, and why. */
+/** The reason why a call was not made. */
 class Refusal extends Error {
   readonly reason: ToolCallReason;
   constructor(reason: ToolCallReason, message: string) {
@@ -59,7 +59,7 @@ class Refusal extends Error {
   }
 }
 
-/** Makes the calls of the guest of one run. */
+/** The tool caller of one run's guest. */
 export function toolCallerOf(outer: Outer): ToolCaller {
   const { servlet, call } = outer;
   const left = { calls: limits.innerCalls };
@@ -73,7 +73,7 @@ export function toolCallerOf(outer: Outer): ToolCaller {
   let inner = call.recorded?.inner;
   let isSingleUse = false;
   let open: Batch | undefined;
-  /** The tools that the caller has, which calls may change. */
+  /** The cached tools of the caller; a call may change them. */
   let seen: { find: Calling["find"]; until: number } | undefined;
   const { principal, session } = call;
   return {
@@ -139,7 +139,7 @@ function isConfirmed({ servlet }: Calling, { tool }: FoundEntry): boolean {
   return which === "writes" || destructiveHint !== false;
 }
 
-/** The calls that the user must allow, without those that are refused anyway. */
+/** The calls that the user must allow, except those that are refused anyway. */
 async function confirmationOf(
   outer: Calling,
   { calls }: CallBatch,
@@ -160,7 +160,7 @@ async function confirmationOf(
     } catch {
       continue;
     }
-    // `call_tool` of the server is a call of the tool that it names.
+    // The server's `call_tool` stands for the tool that it names.
     const { subject = one.name } = found;
     if (!isConfirmed(outer, found)) {
       if (subject === one.name) unasked.add(subject);
@@ -173,7 +173,7 @@ async function confirmationOf(
   return { question, servlets: Object.fromEntries(servlets), unasked: [...unasked] };
 }
 
-/** The question whether a servlet may make these calls, in which no character is obeyed or hidden rather than shown. */
+/** The question whether a servlet may make these calls. Control and invisible characters in it are escaped. */
 function questionOf(servlet: string, calls: readonly ToolCall[]): string {
   const shown = calls.slice(0, CALLS_SHOWN);
   const most = Math.floor(CALLS_CHARACTERS / shown.length);
@@ -193,22 +193,22 @@ const runIsOver = () => new Fault("cancelled", "The run that made this call is o
 
 /** Calls that are made together. */
 class Batch {
-  /** How far each of them has come. */
+  /** The progress of each call. */
   readonly calls: InnerCall[];
   isSingleUse = false;
-  /** True once one of them was made, rather than refused. */
+  /** True once a call was made rather than refused. */
   hasCalled = false;
   readonly #outer: Calling;
   readonly #asked: CallBatch;
   readonly #keys: readonly string[];
   readonly #reasons: (WaitReason | undefined)[] = [];
   readonly #stop = new AbortController();
-  /** True once none of them runs; what a guest says that runs elsewhere may come later. */
+  /** True once no call runs; messages of a guest in another isolate may still arrive. */
   #isOver = false;
-  /** Those that may have sent what must not be sent twice. */
+  /** Indexes of the calls that may have sent a request that must not be sent twice. */
   readonly #sent = new Set<number>();
   #fuelUsed = 0;
-  /** Of all results so far. */
+  /** Size of all results so far. */
   #bytes: number;
   #time: number;
 
@@ -224,14 +224,14 @@ class Batch {
     this.#bytes = given.reduce((bytes, result) => bytes + bytesOf(result), 0);
   }
 
-  /** Stops those that still run, and keeps nothing more of them: the run that made them is gone, and another may follow. */
+  /** Stops the running calls and stores nothing more of them: their run is gone, and another may follow. */
   stop(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stop.abort(runIsOver());
   }
 
-  /** Runs them until each has ended or waits. Throws a `Fault` that ends the call around them. */
+  /** Runs the calls until each has ended or waits. Throws a `Fault` that ends the outer call. */
   async run(gone: AbortSignal): Promise<Exclude<CalledTools, Confirmation>> {
     const signal = AbortSignal.any([gone, this.#stop.signal]);
     const next = this.#keys.keys();
@@ -242,7 +242,7 @@ class Batch {
         try {
           await this.#one(nth, signal);
         } catch (error) {
-          // The others must come to their ends, too: a suspended guest is never abandoned.
+          // The other calls must end too: a suspended guest is never abandoned.
           failure ??= error;
           this.#stop.abort(error);
         }
@@ -269,7 +269,7 @@ class Batch {
     const ended = (answer: ToolAnswer) => (this.calls[nth] = { answer });
     try {
       const found = await this.#found(asked, known);
-      // Since the user was asked another servlet may have the tool, or the caller has come to be allowed to call it.
+      // Since the question, the tool may have moved to another servlet, or the caller may have gained access to it.
       if (isConfirmed(this.#outer, found) && this.#asked.allowed?.[key] !== found.servlet!.name)
         throw new Refusal(
           "declined",
@@ -284,7 +284,7 @@ class Batch {
       });
       this.hasCalled = true;
       const context = await this.#contextOf(nth, found, signal);
-      // Told apart by names of ours: members of a result are its servlet's.
+      // Wrapped, so that a servlet's result cannot be mistaken for a suspended call.
       const run = await inSpan(this.#outer.call.trace, start, () =>
         perform<{ result: Json } | { waiting: Waiting }>(found, context, {
           ended: (result) => ({ result }),
@@ -299,7 +299,7 @@ class Batch {
         return;
       }
       const fault = Fault.from(error);
-      // There may be room later: where the call around it lasts, it is run again.
+      // There may be room later: an outer call that can wait is run again.
       if (isShortage(fault) && this.#outer.call.gate !== undefined) {
         this.#reasons[nth] = shortage();
         return;
@@ -354,7 +354,7 @@ class Batch {
     const rest = Math.max(0, Math.floor(share));
     return {
       ...{ id, principal, client, session, trace },
-      // The client hears of the call that it has made.
+      // Progress belongs to the client's own call.
       meta: {},
       signal: () => signal,
       notify(notice) {
@@ -380,7 +380,7 @@ class Batch {
     };
   }
 
-  /** Keeps the record of a call under that of the call around it. */
+  /** Stores the record of an inner call in the outer call's. */
   #keeper(place: string, recorded: Recorded | undefined): Keeper {
     const { keeper } = this.#outer.call;
     const { intents = [], entries = [] } = recorded ?? {};
@@ -432,7 +432,7 @@ class Batch {
     this.isSingleUse ||= isSingleUse === true;
   }
 
-  /** The result, unless all of them together are more than is kept for one call. */
+  /** The result, or an error result if all results together are too large for one record. */
   #within(result: CallToolResult): ToolAnswer {
     this.#bytes += bytesOf(result);
     if (this.#bytes <= limits.hostBytes) return { result };
@@ -446,12 +446,12 @@ class Batch {
 
 const bytesOf = (result: CallToolResult): number => stringBytes(JSON.stringify(result));
 
-/** Faults that end the call around: what is wrong is not with the call inside. */
+/** Codes of faults that end the outer call, since the inner call is not their cause. */
 const ENDING: ReadonlySet<string> = new Set([
   ...["cancelled", "conflict", "internal", "storage_full", "too_many"],
 ]);
 
-/** Questions to the user that say which servlet asks. */
+/** The asks, with questions to the user prefixed by the servlet that asks. */
 const toldBy = (servlet: string, asks: Asks): Asks =>
   mapValues(asks, (one) => {
     if (one.method !== "elicitation/create") return one;

@@ -9,7 +9,7 @@ export default {
   },
 } satisfies AboutFeature;
 
-/** True for a servlet that has views, or may list some. */
+/** True for a servlet that has views or may list some. */
 function mayHaveViews({ manifest, lists }: Project["servlets"][number]): boolean {
   if (manifest.views !== undefined || lists === undefined) return true;
   const isForViews = ({ name }: { name: string }) =>

@@ -1,4 +1,4 @@
-/** The views of servlets: as resources that the server serves, and as tools name them. */
+/** The views of servlets: the resources, and the tools' references to them. */
 import { Fault, noResource } from "../../kernel/core/errors.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import {
@@ -33,7 +33,7 @@ export const viewsContributor: Contributor = {
   tool(entry, { mayName }) {
     const tool = withView(entry.tool, entry);
     const view = viewOfTool(tool);
-    // A tool does not show its results on the view of another servlet.
+    // A tool must not show its results on another servlet's view.
     const isOther = view !== undefined && !mayName(view);
     return isOther || tool !== entry.tool
       ? { ...entry, tool: isOther ? toolWithoutView(tool) : tool }
@@ -91,7 +91,7 @@ function withView(
   return { ...tool, _meta: { ...tool._meta, ui } };
 }
 
-/** The view that a tool names, as hosts read it: also by the key of the extension's first revision. */
+/** The view that a tool names, as hosts read it: under the current key or that of the extension's first revision. */
 function viewOfTool({ _meta }: Tool): unknown {
   const ui = _meta?.["ui"];
   return (isObject(ui) ? ui["resourceUri"] : undefined) ?? _meta?.[FLAT_KEY];
@@ -115,7 +115,7 @@ async function readView(
   const digest = parts?.views?.[name];
   const html = views[name] ?? (digest === undefined ? undefined : await stored?.(digest));
   if (html === undefined) throw noResource(uri);
-  // The bundle step may not have made what is installed.
+  // The bundle step checks this, but an installed servlet may not have gone through it.
   if (html.byteLength > limits.viewBytes) {
     const size = `${html.byteLength} bytes (limit ${limits.viewBytes})`;
     throw new Fault("servlet_failed", `The view ${uri} has ${size}. Report this to its author.`);
@@ -124,7 +124,7 @@ async function readView(
   return { contents: [{ uri, mimeType, text, ...(_meta && { _meta }) }] };
 }
 
-/** The lists for a client that shows no views: these where they have none. */
+/** The lists for a client that shows no views; the same object if they have no views. */
 const withoutViews = oncePer((lists: Lists): Lists => {
   const isView = ({ uri, mimeType }: Resource) => mimeType === VIEW_TYPE && uri.startsWith("ui://");
   if (!lists.resources.some(isView) && !lists.tools.some(({ _meta }) => _meta?.["ui"]))
