@@ -10,7 +10,7 @@ export interface BuildsEnv {
 export const bucketOf = ({ BUILDS }: BuildsEnv): BuildBucket | undefined =>
   BUILDS && new BuildBucket(BUILDS);
 
-/** The bucket of builds (`BUILDS`, R2): `parts/SHA256` has the bytes of a part, `builds/HASH.json` the last build with this hash. */
+/** The R2 bucket `BUILDS`: `parts/SHA256` has the bytes of a part, `builds/HASH.json` the last build with this hash. */
 export class BuildBucket {
   readonly #bucket: R2Bucket;
 
@@ -49,13 +49,13 @@ export class BuildBucket {
     }
   }
 
-  /** Those of the digests whose part is missing, or was put before `since` (Unix ms). */
+  /** Returns the digests whose part is missing or was put before `since` (Unix ms). */
   async missing(digests: readonly string[], since = 0): Promise<string[]> {
     const found = await Promise.all(digests.map((digest) => this.#bucket.head(partKey(digest))));
     return digests.filter((_, at) => (found[at]?.uploaded.getTime() ?? -1) < since);
   }
 
-  /** The bytes of a part, or a range of them. Throws `unavailable` where it is missing. */
+  /** The bytes of a part, or a range of them. Throws `unavailable` if the part is missing. */
   async part(digest: string, range?: { offset: number; length: number }): Promise<ArrayBuffer> {
     const found = await this.#bucket.get(partKey(digest), range && { range });
     if (found !== null) return found.arrayBuffer();
@@ -65,18 +65,18 @@ export class BuildBucket {
     );
   }
 
-  /** Stores a build under its hash, and replaces the one before. */
+  /** Stores a build under its hash, replacing any earlier one. */
   async putBuild(build: Build): Promise<void> {
     await this.#bucket.put(buildKey(build.hash), JSON.stringify(build));
   }
 
-  /** The build with this hash; undefined if it is not kept. Throws `invalid_params` for one that cannot be read. */
+  /** The build with this hash; undefined if it is not stored. Throws `invalid_params` if it cannot be read. */
   async build(hash: string): Promise<Build | undefined> {
     const found = await this.#bucket.get(buildKey(hash));
     return found === null ? undefined : readBuild(await found.json());
   }
 
-  /** The hashes of all builds that are kept. */
+  /** The hashes of all stored builds. */
   async hashes(): Promise<string[]> {
     const keys = await this.#list("builds/");
     return keys.map(({ key }) => /^builds\/(\w+)\.json$/.exec(key)?.[1] ?? "").filter(Boolean);

@@ -1,6 +1,6 @@
 /**
- * A build: a prepared servlet outside of the bundle. Its code is kept in the bucket of builds as parts, each under its
- * digest; all else about it is one JSON value.
+ * A build: a prepared servlet outside of the bundle. Its code is stored in the bucket of builds as parts, each by its
+ * digest; the rest is one JSON value.
  */
 import * as z from "zod/mini";
 import { once } from "../../kernel/core/once.ts";
@@ -52,12 +52,12 @@ export type Build = Omit<
 > &
   Required<Pick<PreparedServlet, "parts">> & { skills?: Skills };
 
-/** The hash of a program with these parts, 64 hex digits. A waiting call continues only with a program of the same hash. */
+/** The hash of these parts, in 64 hex digits. A waiting call continues only with a program of the same hash. */
 export async function hashOf({ module, base = "", patch = "" }: PartDigests): Promise<string> {
   return hexDigest([module, base, patch].join(" "));
 }
 
-/** The build in this JSON. Throws `invalid_params` for one whose form or hash is wrong. */
+/** Parses a build. Throws `invalid_params` if its shape or hash is wrong. */
 export async function readBuild(given: unknown): Promise<Build> {
   const read = buildSchema().safeParse(given);
   if (!read.success) throw invalidBuild(describeIssue(read.error.issues[0]));
@@ -66,21 +66,21 @@ export async function readBuild(given: unknown): Promise<Build> {
   return build;
 }
 
-/** A build that cannot be used, and why. */
+/** The fault of a build that cannot be used. */
 export const invalidBuild = (why: string) =>
   new Fault(
     "invalid_params",
     `The build is not valid: ${why}. Make it with \`npm run servlets -- install\`.`,
   );
 
-/** The fault of an install under a name that a servlet of the bundle or of the server itself has. */
+/** The fault of an install under the name of a bundled servlet or one of the server itself. */
 export const nameTaken = (name: string) =>
   new Fault(
     "conflict",
     `The name ${name} belongs to a servlet of the bundle or of the server itself, or to a skill of the project. Install yours under another name.`,
   );
 
-/** The fault of a change that was based on another version than `current`, the one that is served (0: none). */
+/** The fault of a change based on another version than `current`, the served one (0: none). */
 export const changedMeanwhile = (name: string, current: number) => {
   const now = current === 0 ? "it is not installed now" : `version ${current} is served now`;
   return new Fault(
@@ -93,7 +93,7 @@ export const changedMeanwhile = (name: string, current: number) => {
 export const describeIssue = (issue?: { path: PropertyKey[]; message: string }): string =>
   [issue?.path.join("."), issue?.message].filter(Boolean).join(" ");
 
-/** The digests of a build's parts, each once. */
+/** The digests of a build's parts, without duplicates. */
 export const digestsOf = ({ parts: { files = {}, views = {}, ...code } }: Build): string[] => [
   ...new Set([code, files, views].flatMap((digests) => Object.values(digests))),
 ];

@@ -15,7 +15,7 @@ import {
 } from "../../kernel/http/operations.ts";
 
 /**
- * `part`, `build`, `replay` and `servlet`. `installer` throws `unavailable` where nothing can be installed.
+ * The operations `part`, `build`, `replay` and `servlet`. `installer` throws `unavailable` if nothing can be installed.
  */
 export function buildOperations(installer: () => Installer): Operations {
   const withInstaller = operationWith(() => ({ installer: installer() }));
@@ -42,7 +42,7 @@ async function putPart(request: Request, digest: string, { installer }: By) {
   return new Response(null, { status: 204 });
 }
 
-/** `PUT build/NAME` with a build: keeps it for waiting calls, and for agents that may install it. */
+/** `PUT build/NAME` with a build: stores it for waiting calls and for agents that may install it. */
 async function publishBuild(
   request: Request,
   name: string,
@@ -64,7 +64,7 @@ async function unpublishBuild(_request: Request, name: string, { installer, reco
   return jsonAnswer({ name });
 }
 
-/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send; none of those for a name or tool that is taken. */
+/** `PUT servlet/NAME` with a build: serves it, or answers `{missing}` with the parts to send. Refuses clashes first. */
 async function installBuild(
   request: Request,
   name: string,
@@ -81,14 +81,14 @@ async function installBuild(
   return jsonAnswer(installed);
 }
 
-/** `POST replay/NAME` with a build: replays the waiting calls with it, without effects. Answers a `ReplayReport` or `{missing}`. */
+/** `POST replay/NAME` with a build: replays waiting calls without effects. Answers a `ReplayReport` or `{missing}`. */
 async function replayBuild(request: Request, name: string, { installer }: By) {
   const build = await buildIn(request, name);
   const missing = await installer.missing(build);
   return jsonAnswer(missing.length > 0 ? { missing } : await installer.replay(build));
 }
 
-/** `GET servlet/`: the served versions. `GET servlet/NAME`: all kept versions of one, with their builds. */
+/** `GET servlet/`: the served versions. `GET servlet/NAME`: all stored versions of one servlet, with their builds. */
 async function showInstalled(_request: Request, name: string, { installer }: By) {
   const installs = installer.installs();
   if (name === "") return jsonAnswer({ servlets: await installs.list() });
@@ -125,7 +125,7 @@ function seenIn({ url }: Request): number | undefined {
   return seen === null ? undefined : Number(seen);
 }
 
-/** The build in the body. Throws `invalid_params`, `invalid_request` or `too_large` for one that cannot be served under this name. */
+/** The build in the body. Throws `invalid_params`, `invalid_request` or `too_large` if `name` cannot serve it. */
 async function buildIn(request: Request, name: string): Promise<Build> {
   const build = await readBuild(await readJson(request));
   if (build.name !== name) {

@@ -17,7 +17,7 @@ import { copiesOf, copyFor, nearestCopy } from "../../kernel/storage/copies.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
-    /** Installed servlets, and calls that go on with an old build, with `LOADER` and `INSTALLS`. */
+    /** Installed servlets, and calls that continue with an old build, with `LOADER` and `INSTALLS`. */
     BUILDS?: R2Bucket;
     /** Installed servlets, with `LOADER` and `BUILDS`. */
     INSTALLS?: DurableObjectNamespace<Installs>;
@@ -34,10 +34,10 @@ declare module "../../kernel/kernel.ts" {
   }
 }
 
-/** The name of the object that has the installed servlets. */
+/** The name of the Durable Object with the installed servlets. */
 const INSTALLED = "installs";
 
-/** Servlets that operators install while the server runs, and calls that go on with an old build. */
+/** Servlets that operators install while the server runs, and calls that continue with an old build. */
 export const installsFeature: Feature = {
   name: "installs",
   needs: [stateFeature],

@@ -7,21 +7,21 @@ import type { Build } from "./build.ts";
 import type { Installer } from "./installer.ts";
 import type { Installs } from "./installs.ts";
 
-/** Old builds that an isolate remembers. */
+/** Old builds that an isolate caches. */
 const OLD_BUILDS = 100;
 
 interface InstalledParts {
   installer: Installer;
-  /** The copy of the object of installs that this isolate asks. */
+  /** The nearest copy of the `Installs` object. */
   nearest: () => DurableObjectStub<Installs>;
-  /** The copy that notes a waiting task. */
+  /** The copy that registers a waiting task. */
   waitsOf: (task: string) => DurableObjectStub<Installs>;
-  /** The registry of what is always served, and of these. */
+  /** The registry of the bundle and these servlets. */
   registryWith(installed: readonly PreparedServlet[]): Registry;
 }
 
 /**
- * The servlets that are served with the installed ones, for which the isolate asks at most every `limits.installsMs`. A call
+ * The bundled and installed servlets. An isolate asks for the installed ones at most every `limits.installsMs`. A call
  * keeps the registry that it began with.
  */
 export class InstalledServlets {
@@ -38,14 +38,14 @@ export class InstalledServlets {
     this.#parts = parts;
   }
 
-  /** Everything that is served, if it is known without waiting. */
+  /** The registry of everything served, if it is known without waiting. */
   get known(): Registry | undefined {
     const { registry, at } = this.#known;
     if (isRecent(at, limits.installsMs)) return registry;
     return this.#isAsking && isRecent(at, limits.installsStaleMs) ? registry : undefined;
   }
 
-  /** Everything that is served. Throws `unavailable` (retry after 1 s) until the installed servlets were first read. */
+  /** The registry of everything served. Throws `unavailable` until the installed servlets were first read. */
   async registry(): Promise<Registry> {
     const { known } = this;
     if (known !== undefined) return known;
@@ -69,7 +69,7 @@ export class InstalledServlets {
     return this.#known.registry!;
   }
 
-  /** Servlets that were installed, and may still have state. */
+  /** Formerly installed servlets that may still have state. */
   former() {
     return this.#parts.installer.installs().kept();
   }
@@ -81,7 +81,7 @@ export class InstalledServlets {
     if (name !== undefined) await this.#parts.waitsOf(task).waits(task, name, until);
   }
 
-  /** A build that is no longer served, from the bucket; undefined if it is gone. Its time in the bucket begins anew. */
+  /** A build that is no longer served, from the bucket; undefined if it is gone. Renews its time in the bucket. */
   async oldBuild(hash: string): Promise<PreparedServlet | undefined> {
     const known = this.#old.get(hash);
     if (known !== undefined && Date.now() - known.at < limits.sweepMs) return known.servlet;
@@ -101,7 +101,7 @@ export class InstalledServlets {
       this.#known.at = asked;
       return;
     }
-    // Another request may have had a later answer meanwhile.
+    // Another request may have received a newer answer meanwhile.
     if (news.generation < this.#known.generation) return;
     const builds = news.builds.map((build) => JSON.parse(build) as Build);
     const registry = this.#parts.registryWith(builds);

@@ -18,14 +18,14 @@ import { permissionsOf } from "./permissions.ts";
 import type { ServletLoader } from "./loaded.ts";
 import { demandToolkit, overlapsOf, refuseClashes } from "./servable.ts";
 
-/** The version that an install has made, or found. */
+/** The version that an install has created or found. */
 interface InstallResult {
   name: string;
   version: number;
   hash: string;
   /** False if it was served already. */
   isNew: boolean;
-  /** For the operator; absent if there are none. */
+  /** Warnings for the operator; absent if there are none. */
   warnings?: string[];
 }
 
@@ -33,14 +33,14 @@ interface InstallResult {
 export interface InstallerParts {
   bucket: BuildBucket;
   installs: () => DurableObjectStub<Installs>;
-  /** The objects that note waiting tasks. */
+  /** The objects that register waiting tasks. */
   waiting: () => DurableObjectStub<Installs>[];
   loader: ServletLoader;
   registry: () => Promise<Registry>;
   tasks: TasksEnv["TASKS"];
-  /** True if servlets can keep state here. */
+  /** True if servlets can have state here. */
   keepsState: boolean;
-  /** Variables, secrets and bindings of the server itself, which no servlet may name. */
+  /** Variables, secrets and bindings of the server, which no servlet may name. */
   ownNames: ReadonlySet<string>;
 }
 
@@ -48,13 +48,13 @@ export interface InstallerParts {
 export interface ReplayReport {
   /** The number of waiting calls. */
   waiting: number;
-  /** How many of them could continue with the build. */
+  /** The number of waiting calls that could continue with the build. */
   goOn: number;
-  /** Why the others could not, each reason once. */
+  /** The reasons why the others could not, without duplicates. */
   reasons: string[];
 }
 
-/** Checks builds, keeps them and has them served. */
+/** Checks, stores and installs builds. */
 export class Installer {
   readonly bucket: BuildBucket;
   readonly installs: InstallerParts["installs"];
@@ -77,18 +77,18 @@ export class Installer {
     this.#registry = registry;
   }
 
-  /** The digests of the parts to send: those that the bucket lacks, and old ones that a sweep could delete before the install ends. */
+  /** The digests of the parts to send: missing ones, and old ones that a sweep could delete before the install ends. */
   missing(build: Build): Promise<string[]> {
     return this.bucket.missing(digestsOf(build), Date.now() - limits.sweepMs / 2);
   }
 
-  /** Keeps a build for waiting calls, and for agents that may install it. Throws `invalid_params` if it cannot be loaded. */
+  /** Stores a build for waiting calls and for installs by agents. Throws `invalid_params` if it cannot be loaded. */
   async publish(build: Build, by: string): Promise<void> {
     await this.#keep(build);
     await this.installs().publish(build, by);
   }
 
-  /** The published build of this name, with its digest; undefined if none is. */
+  /** The published build of this name, with its digest; undefined if there is none. */
   async published(name: string): Promise<{ build: Build; digest: string } | undefined> {
     const found = await this.installs().publication(name);
     return found && { digest: found.digest, build: buildIn(found) };
@@ -112,7 +112,7 @@ export class Installer {
     return { name, hash, ...version, ...(warnings.length > 0 && { warnings }) };
   }
 
-  /** Warnings for whoever approves a build, besides its permissions. */
+  /** Warnings for the person who approves a build, besides its permissions. */
   async #warnings(build: Build): Promise<string[]> {
     const { whole } = await this.#registry();
     const { servlets } = whole;
@@ -125,13 +125,13 @@ export class Installer {
     return [...versions, ...overlapsOf(build, whole)];
   }
 
-  /** For whoever decides about an install: permissions and warnings. Throws `conflict` for a build that would be refused. */
+  /** Permissions and warnings for the person who approves an install. Throws `conflict` if it would be refused. */
   async consequences(build: Build): Promise<string[]> {
     await this.demandInstallable(build);
     return [...permissionsOf(build), ...(await this.#warnings(build))];
   }
 
-  /** Throws `conflict` if its name, or one of its tools, prompts or resources, is taken. */
+  /** Throws `conflict` if its name or one of its tools, prompts or resources is taken. */
   async demandInstallable(build: Build): Promise<void> {
     const { name } = build;
     const { whole } = await this.#registry();
@@ -147,7 +147,7 @@ export class Installer {
     refuseClashes(build, whole);
   }
 
-  /** Replays the tasks that wait for a servlet with another build of it. Throws `invalid_params` for one that cannot be loaded. */
+  /** Replays a servlet's waiting tasks with another build. Throws `invalid_params` if the build cannot be loaded. */
   async replay(build: Build): Promise<ReplayReport> {
     const report: ReplayReport = { waiting: 0, goOn: 0, reasons: [] };
     const tasks = this.#tasks;
@@ -173,7 +173,7 @@ export class Installer {
   }
 
   async #demandLoadable(build: Build): Promise<void> {
-    // It would run as the module is loaded, before anything counts what it computes.
+    // It would run when the module is instantiated, before fuel is counted.
     if (hasStart(new Uint8Array(await this.bucket.part(build.parts.module))))
       throw notPrepared("it has a start function");
     await this.#loader.check(build);
@@ -183,7 +183,7 @@ export class Installer {
 /** The id of a module's start section: https://webassembly.github.io/spec/core/binary/modules.html */
 const START = 8;
 
-/** True if this module runs a function as it is instantiated. Of bytes that are no module it may say anything. */
+/** True if this module has a start function. The result is meaningless for bytes that are no module. */
 function hasStart(wasm: Uint8Array): boolean {
   for (let at = 8; at < wasm.length;) {
     if (wasm[at] === START) return true;

@@ -36,18 +36,18 @@ export interface VersionRow extends Record<string, SqlStorageValue> {
 export interface Published {
   name: string;
   hash: string;
-  /** SHA-256 of the whole build, its manifest included, in hex: whoever agrees to an install agrees to this. */
+  /** SHA-256 of the whole build with its manifest, in hex: the digest that an approval applies to. */
   digest: string;
   /** The name of the operator who published it. */
   by: string;
-  /** True if just this build is served. */
+  /** True if this very build is served. */
   isServed: boolean;
 }
 
-/** The build of a row, which has it as JSON. */
+/** Parses the build of a row. */
 export const buildIn = ({ build }: Pick<VersionRow, "build">) => JSON.parse(build) as Build;
 
-/** A row without its build, in the form that operators see. */
+/** A row without its build, as operators see it. */
 export const versionIn = ({ nr, hash, at, by }: VersionRow): InstalledVersion => ({
   version: nr,
   hash,

@@ -18,17 +18,17 @@ import { changedMeanwhile, digestsOf, nameTaken, type Build } from "./build.ts";
 import { demandToolkit, refuseClashes } from "./servable.ts";
 import { buildIn, type Published, TABLES, versionIn, type VersionRow } from "./installs-rows.ts";
 
-/** Versions of an installed servlet that are kept, to roll back to. */
+/** Stored versions of an installed servlet, for rollbacks. */
 const INSTALLED_VERSIONS = 10;
-/** Waiting tasks that one `replay` runs. */
+/** Maximum number of waiting tasks that one `replay` runs. */
 export const REPLAYED_TASKS = 200;
-/** How long a copy goes by what it knows. */
+/** How long a copy caches the original's answer. */
 const COPY_MS = 1000;
 
 /** The builds of all installed servlets; `generation` grows with each change. */
 interface InstalledBuilds {
   generation: number;
-  /** Each as JSON. */
+  /** The builds as JSON. */
   builds: string[];
 }
 
@@ -40,7 +40,7 @@ export interface InstallsEnv extends BuildsEnv, HubsEnv {
 }
 
 /**
- * Keeps the installed servlets of the whole server. A change is one transaction; all isolates serve it within
+ * Stores the installed servlets of the whole server. A change is one transaction; all isolates serve it within
  * `limits.installsStaleMs`, and only then are clients notified. A daily sweep deletes builds that nothing needs.
  */
 export class Installs extends DurableObject<InstallsEnv> {
@@ -87,8 +87,8 @@ export class Installs extends DurableObject<InstallsEnv> {
 
   /**
    * Serves a build as a new version; `isNew` is false if it is served already. Fails with `conflict` if the bundle has a
-   * servlet of that name, if another servlet has one of its tools, prompts or resources, and beyond
-   * `limits.installedServlets` and `limits.installedBytes`. Here and below, also if `seen` is given and is not the served
+   * servlet of that name, if another servlet has one of its tools, prompts or resources, or beyond
+   * `limits.installedServlets` or `limits.installedBytes`. Here and below, also if `seen` is not the served
    * version (0: none).
    */
   install(
@@ -121,7 +121,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     });
   }
 
-  /** Makes a build the one that agents may install by its name. */
+  /** Publishes a build: agents may install it by its name. */
   async publish(build: Build, by: string): Promise<void> {
     const text = canonicalJson(build);
     const row = [build.name, build.hash, await hexDigest(text), text, by];
@@ -158,7 +158,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     return firstRow(this.#sql.exec<{ digest: string; build: string }>(query, name));
   }
 
-  /** Serves a kept version again. Fails with `invalid_request` that names the versions that are kept, or `conflict` as above. */
+  /** Serves a stored version again. Fails with `invalid_request` for an unknown version, or `conflict` as above. */
   rollBack(
     name: string,
     to: number,
@@ -202,7 +202,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     });
   }
 
-  /** The versions of a servlet with their builds as JSON, the newest first, and the number of the one that is served. */
+  /** The versions of a servlet with their builds as JSON, the newest first, and the number of the served version. */
   async versions(name: string) {
     const rows = this.#versionsOf(name);
     const current = this.#servedOf(name)?.nr ?? null;
@@ -217,7 +217,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     });
   }
 
-  /** The names of all servlets that were ever installed with state, and for whom they kept it. */
+  /** The names of all servlets that were ever installed with state, and the scopes of that state. */
   async kept() {
     const query = "SELECT name, state FROM kept ORDER BY name";
     return this.#sql
@@ -225,7 +225,7 @@ export class Installs extends DurableObject<InstallsEnv> {
       .toArray();
   }
 
-  /** Notes a task that waits, by its id and the name of its servlet, until it expires (Unix ms). */
+  /** Registers a waiting task by its id and its servlet's name until it expires (Unix ms). */
   async waits(task: string, servlet: string, until: number): Promise<void> {
     this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?)", task, servlet, until);
     this.#sql.exec("DELETE FROM waiting WHERE until < ?", Date.now());
@@ -233,7 +233,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     this.#sql.exec(`DELETE FROM waiting WHERE task IN (${excess})`, limits.waitingTasks);
   }
 
-  /** The ids of tasks that wait for a servlet; some may have ended. */
+  /** The ids of a servlet's waiting tasks; some may have ended. */
   async waiting(servlet: string): Promise<string[]> {
     const query =
       "SELECT task FROM waiting WHERE servlet = ? AND until > ? ORDER BY until DESC LIMIT ?";
@@ -250,7 +250,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     this.#sql.exec("INSERT OR REPLACE INTO retired VALUES (?, ?)", hash, until);
   }
 
-  /** Changes what is served, and notifies clients once every isolate knows it. */
+  /** Changes the served builds, and notifies clients once every isolate knows. */
   #change(work: () => void): void {
     const announce = Date.now() + limits.installsStaleMs + COPY_MS;
     this.ctx.storage.transactionSync(() => {
@@ -269,7 +269,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     const announce = this.#fact("announce");
     if (announce > 0 && now >= announce) {
       await this.#announce();
-      // A change that came meanwhile is announced by the next alarm.
+      // A later change is announced by the next alarm.
       if (this.#fact("announce") === announce) this.#setFact("announce", 0);
     }
     if (now >= this.#fact("sweep")) {
@@ -287,7 +287,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     await publishToAll(this.env, changes).catch(report);
   }
 
-  /** Plans the first sweep. A server where nothing is ever installed has old builds, too: those of its deploys. */
+  /** Plans the first sweep. Without installs there are old builds, too: those of earlier deployments. */
   async #planSweep(): Promise<void> {
     if (await this.#alarm.isPlanned()) return;
     const sweep = Date.now() + limits.sweepMs;
@@ -305,7 +305,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     for (const row of this.#sql.exec<Pick<VersionRow, "build">>(query))
       for (const digest of digestsOf(buildIn(row))) kept.add(digest);
     for (const hash of await bucket.hashes()) {
-      // Asked for each one: others may be installed and published meanwhile.
+      // Checked for each build, since others may be installed or published meanwhile.
       if (this.#isCurrent(hash)) {
         this.#sql.exec("DELETE FROM retired WHERE hash = ?", hash);
       } else if (this.#isExpired(hash, now)) {
@@ -326,7 +326,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     return this.#bundled.some((one) => one.hash === hash) || hasRow(this.#sql, query, hash);
   }
 
-  /** True if no call can still wait for this old build. Sets when that will be, at the first time. */
+  /** True if no call can still wait for this old build. Sets its expiry on the first check. */
   #isExpired(hash: string, now: number): boolean {
     const query = "SELECT until FROM retired WHERE hash = ?";
     const row = firstRow(this.#sql.exec<{ until: number }>(query, hash));
@@ -344,7 +344,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     return this.#served().find((row) => row.name === name);
   }
 
-  /** Throws `conflict` for a name or toolkit of the bundle's or the server's own. */
+  /** Throws `conflict` for a name or toolkit of the bundle or the server itself. */
   #demandPlace(build: Build): void {
     const { name } = build;
     if (RESERVED_NAMES.has(name) || this.#bundled.some((one) => one.name === name))
@@ -352,7 +352,7 @@ export class Installs extends DurableObject<InstallsEnv> {
     demandToolkit(build, this.#bundled);
   }
 
-  /** Throws `conflict` if there is no room to serve this build, which is JSON, in the place of the servlet's own. */
+  /** Throws `conflict` if there is no room for this build (JSON) in place of the servlet's current one. */
   #demandRoom(name: string, build: string): void {
     const { installedServlets, installedBytes } = limits;
     const others = this.#served().filter((row) => row.name !== name);
@@ -369,7 +369,7 @@ export class Installs extends DurableObject<InstallsEnv> {
       );
   }
 
-  /** Throws `conflict` if another version is served than the operator has seen. */
+  /** Throws `conflict` if the served version is not the one that the operator has seen. */
   #demandSeen(name: string, seen: number | undefined): void {
     const current = this.#servedOf(name)?.nr ?? 0;
     if (seen !== undefined && seen !== current) throw changedMeanwhile(name, current);

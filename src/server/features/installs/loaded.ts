@@ -18,7 +18,7 @@ import { begunBy, isolationOf } from "../../kernel/servlets/connect.ts";
 import { keepsState } from "../../kernel/servlets/manifest.ts";
 import type { BuildBucket } from "./bucket.ts";
 
-/** Runs servlets whose code is in the bucket of builds, each in an isolate of its own. */
+/** Runs servlets from the bucket of builds, each in its own isolate. */
 export class ServletLoader {
   readonly #isolates: Isolates;
   readonly #by: LoaderParts;
@@ -61,7 +61,7 @@ export class ServletLoader {
     return unsettled(settlement);
   }
 
-  /** Throws `invalid_params` that says why a servlet's module cannot be loaded. */
+  /** Throws `invalid_params` if a servlet's module cannot be loaded. */
   async check(servlet: PreparedServlet): Promise<void> {
     const { runner, failed } = await this.#runner(servlet);
     unsettled(
@@ -79,8 +79,8 @@ export class ServletLoader {
   }
 
   /**
-   * The class of the facets that keep a servlet's state, in its isolate; without a servlet, a class that has only
-   * access to what is stored. `name` differs for different code. Call `failed` when a facet has failed, so that the next one gets
+   * The class of the facets with a servlet's state, in its isolate; without a servlet, a class that has only
+   * access to the storage. `name` differs for different code. Call `failed` when a facet has failed: the next one gets
    * a new isolate.
    */
   async stateClass(servlet: PreparedServlet | undefined, key: Uint8Array) {
@@ -106,7 +106,7 @@ export function stopped({ name }: Pick<PreparedServlet, "name">, cause: unknown)
   );
 }
 
-/** A run of an export in the form that is sent to the servlet's isolate: values only, no functions. */
+/** A run of an export as plain values, which can be sent to the servlet's isolate. */
 export function loadedRun(
   { name, manifest }: PreparedServlet,
   call: RunContext & CallParts,
@@ -136,7 +136,7 @@ export class Hooks extends CallHooks {
     this.#setup = setup;
   }
 
-  /** The isolate's only access to the network. The host is checked here again, as code in the isolate could skip its own check. */
+  /** The isolate's only access to the network. Checks the host again: code in the isolate could skip its own check. */
   fetch(request: Request): Promise<Settled<Response>> {
     return settled(async () => {
       const { world, allowedHosts, signal, trace } = this.#setup;
@@ -151,9 +151,9 @@ export class Hooks extends CallHooks {
         const sent = new Request(request, { redirect: "manual", signal: stop });
         return await inHttpSpan(trace, sent, (one) => world.fetch(one));
       } catch (error) {
-        // The manifest or the caller's account refuses it: the guest is told why.
+        // Refused by the manifest or the caller's account: the guest gets the reason.
         if (error instanceof GuestError) throw new Fault("forbidden", error.message);
-        // The reason is not passed on, nor logged: a guest could cause it a thousand times in a call.
+        // The reason is neither passed on nor logged: a guest could cause it a thousand times in a call.
         throw new Fault("servlet_failed", "The host could not be reached.");
       }
     });
@@ -164,25 +164,25 @@ export class Hooks extends CallHooks {
   }
 }
 
-/** CPU time of one call in an isolate of its own, besides its fuel. */
+/** Maximum CPU time of one call in its isolate, besides its fuel. */
 const LOADED_CPU_MS = 300_000;
 
-/** The parts that isolates are made with: the Worker Loader, the bucket that has their code, and the script that runs it. */
+/** The Worker Loader, the bucket with the servlets' code, and the script that runs it. */
 interface LoaderParts {
   loader: WorkerLoader;
   bucket: BuildBucket;
   runner: NonNullable<BundledServlets["runner"]>;
-  /** The configuration that all servlets share. It exists once all features have started. */
+  /** The configuration shared by all servlets. Exists once all features have started. */
   deployment(): Deployment;
 }
 
 type Modules = WorkerLoaderWorkerCode["modules"];
 
-/** The isolates of servlets whose code is in the bucket of builds: one for each build, made when it is first used. */
+/** The isolates of servlets from the bucket of builds: one for each build, created on first use. */
 class Isolates {
   readonly #parts: LoaderParts;
   #version: Promise<string> | undefined;
-  /** How often the isolate of a build has failed: the loader keeps a failed one, so the next must have another name. */
+  /** Failures of each build's isolate. The loader keeps a failed isolate, so the next must have another name. */
   readonly #failures = new Map<string, number>();
 
   constructor(parts: LoaderParts) {
@@ -205,7 +205,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
     return this.#named("empty", () => this.#with(main, {}, true));
   }
 
-  /** The name has the digest of the script and the limits, so that another version of the server makes its own isolate. */
+  /** The name contains a digest of script and limits, so that another version of the server gets its own isolate. */
   async #named(
     facts: string,
     code: () => WorkerLoaderWorkerCode | Promise<WorkerLoaderWorkerCode>,

@@ -6,7 +6,7 @@ import { namesIn, variableOf } from "../../kernel/servlets/variables.ts";
 import { mebibytes, memoryBytes, printable, shortened } from "../../kernel/core/text.ts";
 import type { Build } from "./build.ts";
 
-/** The permissions and lists of a servlet, as lines for the person who approves it. Of settings, the variables that go into them are named. */
+/** The permissions and lists of a servlet, as lines for the person who approves it. Settings show their variables. */
 export function permissionsOf({
   manifest,
   lists,
@@ -40,19 +40,19 @@ export const CONFIRMED = {
   writes: "calls that do more than read",
 } as const;
 
-/** For whom a servlet keeps memory and files, such as `each caller`: one entry, or none if it keeps nothing. */
+/** For whom a servlet keeps memory and files, such as `each caller`; empty if it keeps nothing. */
 export function keptFor({ state = "call" }: Manifest): readonly string[] {
   if (state === "call") return [];
   return [state === "server" ? "all callers together" : `each ${state}`];
 }
 
-/** The secrets that a servlet may read, each with the Worker's variable that holds it. */
+/** The secrets that a servlet may read, each with the Worker variable that holds it. */
 export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
   allowed_secrets.map(
     (one) => `${asPart(one.service)}/${asPart(one.user)} (the Worker's ${variableOf(one)})`,
   );
 
-/** The settings that a servlet gets, each with the Worker's variables that go into it. */
+/** The settings of a servlet, each with the Worker variables used in it. */
 export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
   Object.entries(env_vars).map(([key, text]) => {
     const names = [...new Set(namesIn(text))];
@@ -68,7 +68,7 @@ export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
       `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
   );
 
-/** The views of a servlet, each with what it may do in a client: load from and connect to hosts, and use devices. */
+/** The views of a servlet, each with its permissions in a client: hosts to load from or connect to, and devices. */
 const viewsIn = ({ views = {} }: Manifest): string[] =>
   Object.entries(views).map(([name, { tools = [], csp = {}, permissions = [] }]) => {
     const hosts = [...new Set(Object.values(csp).flat())];
@@ -86,7 +86,7 @@ const viewsIn = ({ views = {} }: Manifest): string[] =>
 const instructionOf = ({ path, frontmatter }: Skill): string =>
   `${asOne(path)} (${shortened(frontmatter.description, 200)})`;
 
-/** The credentials that callers must bring, for all of a servlet's tools or some. */
+/** The credentials that callers must send, for all or some of a servlet's tools. */
 function requiredBy({ requirements, tools = {} }: Manifest): string[] {
   const all = [requirements, ...Object.values(tools).map((tool) => tool.requirements)];
   const required = all.flatMap(({ authorization = [], secrets = [], user_id } = {}) => [
@@ -125,7 +125,7 @@ function someOf(names: readonly string[]): string[] {
   return others > 0 ? [...shown, `and ${others} more`] : shown;
 }
 
-/** How much memory and computing a call may take, in words. */
+/** The limits of memory and computing time of a call, in words. */
 export function boundsOf(manifest: Manifest): string {
   const memory = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
   const seconds = (fuelOf(manifest) ?? limits.guestFuel) / limits.fuelPerSecond;

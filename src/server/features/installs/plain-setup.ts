@@ -1,6 +1,6 @@
 import type { Setup } from "../../kernel/wasm/setup.ts";
 
-/** The parts of a `Setup` that are values, which the isolate of a servlet is sent. */
+/** The parts of a `Setup` that are plain values, which a servlet's isolate is sent. */
 const PLAIN = [
   ...(["config", "allowedHosts", "resends", "logLevel", "trace", "caller"] as const),
   ...(["fuel", "fuelUsed", "waitMs", "place", "confirmsCalls"] as const),
@@ -8,6 +8,6 @@ const PLAIN = [
 
 export type PlainSetup = Pick<Setup, (typeof PLAIN)[number]>;
 
-/** These parts of a setup. */
+/** The plain values of a setup. */
 export const plainSetup = (setup: Setup): PlainSetup =>
   Object.fromEntries(PLAIN.map((name) => [name, setup[name]])) as unknown as PlainSetup;

@@ -1,6 +1,6 @@
 /**
- * Runs one servlet in an isolate of its own, which has no network, no bindings, and nothing of other servlets. The hooks
- * of a call lead back to the isolate that serves it. Bundled as a script of its own: see src/tools/bundle/runner-scripts.ts.
+ * Runs one servlet in its own isolate, without network, bindings or other servlets' code. The hooks
+ * of a call lead back to the isolate that serves it. Bundled as a separate script: src/tools/bundle/runner-scripts.ts.
  */
 import { settled, unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { WorkerEntrypoint } from "cloudflare:workers";
@@ -22,7 +22,7 @@ import { liveWorld, type GuestRequest } from "../../kernel/wasm/world.ts";
 export interface LoadedRun extends RemoteRun {
   servlet: Pick<PreparedServlet, "name" | "manifest">;
   setup: PlainSetup;
-  /** The secrets that its manifest lets it have, by service and user. */
+  /** The secrets that its manifest allows, by service and user. */
   secrets: readonly { service: string; user: string; value: string }[];
   credentials?: CallCredentials | undefined;
 }
@@ -37,7 +37,7 @@ export interface LoadedHooks extends RemoteHooks {
 export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
   run(run: LoadedRun, hooks: LoadedHooks): Promise<Settled<CommittedEnding>>;
   cancel(id: string): void;
-  /** Throws `invalid_params` for a module that imports what servlets may not, lacks these exports, or was not prepared. */
+  /** Throws `invalid_params` for a module with other imports than offered, without these exports, or not prepared. */
   check(exports: readonly string[]): Promise<Settled<void>>;
 }
 
@@ -89,7 +89,7 @@ export function runnerOf({ limits, ...code }: LoadedCode) {
   };
 }
 
-/** Throws `invalid_params` where the host cannot set what a prepared module may compute. It has no start function. */
+/** Throws `invalid_params` if the host cannot set the module's fuel. It has no start function. */
 function demandFuel(module: WebAssembly.Module): void {
   const imports: Record<string, Record<string, () => void>> = {};
   for (const { module: from, name } of WebAssembly.Module.imports(module))

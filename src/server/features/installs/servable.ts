@@ -1,4 +1,4 @@
-/** Checks a build that is sent to the server as bundling checks a servlet: one invalid entry would break a list for all clients. */
+/** Checks a build like bundling checks a servlet: one invalid entry would break a list for all clients. */
 import * as z from "zod/mini";
 import { parseMounts } from "../../kernel/files/mounts.ts";
 import { limits } from "./limits.ts";
@@ -111,7 +111,7 @@ const servableSchema = once(() => {
 const isPath = (path: string): boolean =>
   path.split("/").every((name) => !["", ".", ".."].includes(name));
 
-/** Throws `invalid_params` for a build whose manifest, lists or definitions cannot be served. */
+/** Throws `invalid_params` if a build's manifest, lists or definitions cannot be served. */
 export function demandServable(build: Build): void {
   const { success, error } = servableSchema().safeParse(build);
   if (!success) throw invalidBuild(describeIssue(error.issues[0]));
@@ -167,7 +167,7 @@ function mountsOf({ allowed_paths = [] }: Manifest) {
   }
 }
 
-/** Throws `conflict` for a build with the toolkit of one of these servlets: a newer version would be served in its place. */
+/** Throws `conflict` if one of these servlets has the build's toolkit: the newer version would replace the other. */
 export function demandToolkit(build: Build, servlets: readonly PreparedServlet[]): void {
   const toolkit = toolkitOf(build);
   const isTaken = servlets.some((one) => folded(toolkitOf(one)) === folded(toolkit));
@@ -178,7 +178,7 @@ export function demandToolkit(build: Build, servlets: readonly PreparedServlet[]
     );
 }
 
-/** Throws `conflict` for a build with a tool, prompt or resource that another of these servlets has. */
+/** Throws `conflict` if another of these servlets has one of the build's tools, prompts or resources. */
 export function refuseClashes(build: Build, others: Others): void {
   try {
     merged(build, others, ({ kind, name, servlets: [first, second] }) => {
@@ -202,16 +202,16 @@ export function refuseClashes(build: Build, others: Others): void {
   }
 }
 
-/** Resource templates of a build that fit what another of these servlets has, and the reverse, for the person who approves it. */
+/** Warnings about resource templates of a build that match resources of another servlet, or the reverse. */
 export function overlapsOf(build: Build, others: Others): string[] {
   const all = merged(build, others, () => {});
   return overlapsIn(all, build.name).map((one) => printable(`Beware: ${one.text}.`));
 }
 
-/** What is served already. */
+/** The servlets served already. */
 type Others = Pick<Registry, "servlets" | "contributors">;
 
-/** The catalog as it will be with this build. */
+/** The catalog with this build. */
 function merged(
   build: Build,
   { servlets, contributors }: Others,

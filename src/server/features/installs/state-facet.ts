@@ -15,14 +15,14 @@ import type { Facets } from "../state/state-backend.ts";
 import { Hooks, loadedRun, stopped, type ServletLoader } from "./loaded.ts";
 import type { StateFacet } from "./state-runner.ts";
 
-/** The facets of objects with the state of installed servlets. */
+/** The facets with the state of installed servlets. */
 export const facetsWith = (loader: ServletLoader): Facets => ({
   open: (object, key) => new FacetBackend(object, loader, key),
   delete: deleteFacet,
 });
 
 /**
- * The state of a servlet whose code is in the bucket of builds: in a facet of its object, which has a database of its own
+ * The state of a servlet from the bucket of builds: in a facet of its object, which has its own database
  * and runs in the servlet's isolate. See state-runner.ts.
  */
 export class FacetBackend implements StateBackend {
@@ -32,7 +32,7 @@ export class FacetBackend implements StateBackend {
   /** The code that the facet runs. */
   #running: Awaited<ReturnType<ServletLoader["stateClass"]>> | undefined;
 
-  /** Sealed with this key. */
+  /** The state is sealed with `key`. */
   constructor(object: DurableObjectState, loader: ServletLoader, key: Uint8Array) {
     this.#object = object;
     this.#loader = loader;
@@ -58,7 +58,7 @@ export class FacetBackend implements StateBackend {
       try {
         const ended = state.run({ ...values, ...(room !== undefined && { room }) }, hooks);
         if (signal.aborted) cancel();
-        // Its end is awaited also where it is cancelled: nothing else may use the state before.
+        // Await the end of a cancelled run, too: nothing else may use the state before.
         return await ended;
       } finally {
         signal.removeEventListener("abort", cancel);
@@ -107,7 +107,7 @@ export class FacetBackend implements StateBackend {
     this.#running = undefined;
   }
 
-  /** Asks the facet with this servlet's code; without one, with any. */
+  /** Asks the facet, started with this servlet's code; without a servlet, with any code. */
   async #ask<T>(
     servlet: PreparedServlet | undefined,
     ask: (state: Fetcher<StateFacet>) => Promise<Settled<T>>,
@@ -121,7 +121,7 @@ export class FacetBackend implements StateBackend {
     }
     if (servlet !== undefined && this.isEmpty()) {
       storage.sql.exec("CREATE TABLE facet (id INTEGER PRIMARY KEY)");
-      // Else a crash could leave a facet that nothing knows of, and nothing deletes.
+      // Otherwise a crash could leave a facet that nothing knows and deletes.
       await storage.sync();
     }
     this.#running = code;
@@ -137,7 +137,7 @@ export class FacetBackend implements StateBackend {
   }
 }
 
-/** The hooks of a call in a state that is kept in a facet. */
+/** The hooks of a call whose state is in a facet. */
 class StateHooks extends Hooks {
   readonly #reserve: BackendRun["reserve"];
 
@@ -151,7 +151,7 @@ class StateHooks extends Hooks {
   }
 }
 
-/** The one hook of an import. */
+/** The only hook of an import. */
 class Reserve extends RpcTarget {
   readonly #reserve: BackendRun["reserve"];
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the state of one servlet in one scope, and runs its guest beside it: a facet of the object of that scope (see
- * state-facet.ts), with a database of its own. Its isolate is that of runner.ts.
+ * Stores the state of one servlet in one scope, and runs its guest beside it: a facet of the scope's object (see
+ * state-facet.ts) with its own database, in the isolate of runner.ts.
  */
 import { settled, unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -23,30 +23,30 @@ import { newInstanceOf } from "../../kernel/wasm/pool.ts";
 export { runnerOf } from "./runner.ts";
 import { RunningCalls, type LoadedCode, type LoadedHooks, type LoadedRun } from "./runner.ts";
 
-/** A run of an export in the state of a scope. */
+/** A run of an export with the state of a scope. */
 interface StateRun extends LoadedRun {
   /** True if it may be run again from its record. */
   isDurable: boolean;
-  /** Bytes of memory and files that may be stored, as far as is known. */
+  /** Bytes of memory and files that may be stored, if known. */
   room?: number;
 }
 
 /** The hooks of such a run. */
 export interface StateHooks extends LoadedHooks {
-  /** Reserves so many bytes for what is kept. Fails where they may not be stored. */
+  /** Reserves this many bytes of storage. Fails if they may not be stored. */
   reserve(bytes: number, addsFiles: boolean): Promise<Settled<void>>;
 }
 
-/** The properties of a servlet that its state depends on. */
+/** The parts of a servlet that its state depends on. */
 type StatefulServlet = Pick<PreparedServlet, "name" | "manifest">;
 
-/** The code of a servlet, and the files that its folders begin with. */
+/** The code of a servlet, and the initial files of its folders. */
 interface StateCode extends LoadedCode {
   files?: PreparedServlet["files"];
 }
 
 /**
- * The class of the facet for this code; without any, one that only looks at what is kept. The modules that `loaded.ts`
+ * The class of the facet for this code; without code, one that only reads the state. The modules that `loaded.ts`
  * writes import it.
  */
 export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateCode, "limits">) {
@@ -63,7 +63,7 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
   return class State extends DurableObject<object, { key: Uint8Array }> {
     #state = this.#newState();
 
-    /** The state as it is stored, of which nothing is known yet. */
+    /** The stored state, with nothing loaded yet. */
     #newState() {
       return new ScopeState(this.ctx.storage, this.ctx.props.key);
     }
@@ -137,5 +137,5 @@ export function stateFacetOf({ limits: given, ...code }: StateCode | Pick<StateC
   }
 }
 
-/** A state that is kept in a facet. */
+/** The state in a facet. */
 export type StateFacet = InstanceType<ReturnType<typeof stateFacetOf>>;

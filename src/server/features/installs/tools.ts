@@ -1,4 +1,4 @@
-/** Tools of the server itself: `list_servlets` for every agent, `install_servlet` and `uninstall_servlet` for operators' agents. */
+/** The server's tools `list_servlets` for all agents, and `install_servlet`, `uninstall_servlet` for operators'. */
 import { unsettled } from "../../kernel/core/settled.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import { Fault } from "../../kernel/core/errors.ts";
@@ -24,7 +24,7 @@ interface ToolParts {
   registry: () => Promise<Registry>;
 }
 
-/** The tools, by the servlet that has them. */
+/** The tools, grouped by their servlet. */
 export const installerTools = ({ recordAct, installer, registry }: ToolParts) => ({
   server: { list_servlets: listServlets(installer, registry) },
   operator: {
@@ -103,7 +103,7 @@ const uninstallServlet = ({ installs }: Installer, recordAct: ToolParts["recordA
   },
 });
 
-/** The build that may be installed by this name. Throws `invalid_params` that names those that may. */
+/** The published build of this name. Throws `invalid_params` that names the published builds. */
 async function publishedBuild(installer: Installer, wanted: string) {
   const found = await installer.published(wanted);
   if (found !== undefined) return found;
@@ -115,8 +115,8 @@ async function publishedBuild(installer: Installer, wanted: string) {
 }
 
 /**
- * Asks the user. Returns true, or the reason why not; throws `Wait` for the answer, which counts only for the same `state`,
- * the digest of the build that was asked about.
+ * Asks the user. Returns true or the reason for a no. Throws `Wait` for the answer, which counts only for the same
+ * `state`: the digest of the build in question.
  */
 async function agreement(
   message: string,

@@ -1,11 +1,11 @@
-/** How is a tool written for a model: as the declaration of a function in TypeScript. */
+/** Writes a tool for a model as the declaration of a TypeScript function. */
 import { isObject, type Json, type Tool } from "../../kernel/core/model.ts";
 import { beginningOf, printable, shortened } from "../../kernel/core/text.ts";
 
-/** How deep types are written out, how many members and values, and how long descriptions of members may be. */
+/** Maximum depth of written types, members and values of one type, and characters of a member's description. */
 const [DEPTH, MEMBERS, VALUES, WORDS] = [6, 60, 20, 200];
 
-/** The declaration of a tool, of at most so many characters; a type that is longer is `object`. */
+/** The declaration of a tool. A type of more than `most` characters is written as `object`. */
 export function declarationOf({ name, inputSchema, outputSchema }: Tool, most: number): string {
   const written = (schema: Json) => {
     const types = new Types(schema, 2 * most);
@@ -16,10 +16,10 @@ export function declarationOf({ name, inputSchema, outputSchema }: Tool, most: n
   return `${name}(args: ${written(inputSchema)}): Promise<${result}>`;
 }
 
-/** Writes the types of a schema, whose references lead into itself. */
+/** Writes the types of a schema, whose references are within it. */
 class Types {
   readonly #root: Json;
-  /** Characters and types that may still be written: a small schema that refers to itself has billions. */
+  /** Remaining characters and types: a small recursive schema could expand to billions. */
   #room: number;
 
   constructor(root: Json, room: number) {
@@ -93,7 +93,7 @@ class Types {
     return members.length === 0 ? "{}" : `{\n${members.join("")}${indent}}`;
   }
 
-  /** The part of the schema that a reference names; undefined for one that leads elsewhere. */
+  /** The part of the schema that a reference names; undefined for a reference outside of it. */
   #at(ref: string): unknown {
     if (!ref.startsWith("#")) return undefined;
     let at: unknown = this.#root;
@@ -110,7 +110,7 @@ class Types {
     return shortened(text, WORDS);
   }
 
-  /** A line before a member, with its description and default; empty if it has neither. */
+  /** A comment line with the description and default of a member; empty if it has neither. */
   #commentOn(member: unknown, indent: string): string {
     if (!isObject(member)) return "";
     const { description, default: usual } = member;
@@ -125,7 +125,7 @@ class Types {
 const joined = (types: readonly string[], by: string): string =>
   [...new Set(types)].join(by) || "unknown";
 
-/** A text as it may stand in a comment of one line. */
+/** A text made safe for a one-line comment. */
 export const remark = (text: string, most = WORDS): string =>
   printable(
     shortened(

@@ -18,19 +18,19 @@ import { CALL_TOOL, grants, isForSearch, SEARCH_TOOL } from "../../kernel/servle
 import { declarationOf, remark } from "./declaration.ts";
 
 /**
- * Characters that are indexed of one tool or skill, of all, and of those of one caller, whose index is made at each search:
- * beyond that only names are, as where so many words are different, by which a search takes time, and the making of an index.
+ * Indexed characters of one tool or skill, of all, and of one caller's own, whose index is built for each search.
+ * Beyond them, or beyond `DIFFERENT_WORDS` (which determine the time of a search), only names are indexed.
  */
 const [INDEXED, INDEXED_OF_ALL, INDEXED_OF_CALLER] = [4000, 512 * 1024, 32 * 1024];
 const DIFFERENT_WORDS = 10_000;
-/** Words of a query that are looked for, characters of one, and in how many of them a similar word may differ. */
+/** Maximum words of a query, characters of a word, and edits between a word and a similar one. */
 const [QUERY_WORDS, WORD, DIFFERENT] = [12, 64, 2];
-/** Characters of a query, and of the definition of a tool in a result. */
+/** Maximum characters of a query, and of a tool's definition in a result. */
 const [QUERY, DEFINITION] = [400, 8000];
-/** Tools in a result: by default, and at most. */
+/** Tools in a result: the default and the maximum. */
 const [FOUND, MOST] = [5, 20];
 
-/** Tools in the catalog of an endpoint that has them searched: `call_tool` calls others, and few are listed. */
+/** The catalog of an endpoint with search: few tools are listed, and `call_tool` calls the others. */
 export const searchContributor: Contributor = {
   tool(entry, { profile }) {
     const { servlet, own } = entry;
@@ -83,7 +83,7 @@ export const searchTools = (kernel: Pick<Kernel, "registry" | "skillsOf">): OwnT
 
 const NOTHING = "Nothing fits. Search again with other words.";
 
-/** Its entry is that of the tool that it names: see `searchContributor`. */
+/** The tool `call_tool`. A call of it resolves to the entry of the tool that it names: see `searchContributor`. */
 export const toolCaller: OwnTool = {
   tool: {
     title: "Call a tool",
@@ -108,9 +108,9 @@ type Findable = { tool: ToolEntry } | { skill: { uri: string; entry: Json } };
 
 type SkillsOf = NonNullable<Kernel["skillsOf"]>;
 
-/** Finds tools and skills, of which each catalog is indexed once. */
+/** Finds tools and skills. Indexes each catalog once. */
 class Finder {
-  /** The tools for models and the skills of a catalog, by keys that are the same in all catalogs. */
+  /** A catalog's skills and tools for models, by keys that are the same in all catalogs. */
   readonly #findableIn: (catalog: Catalog) => ReadonlyMap<string, Findable>;
   readonly #indexOf = oncePer(
     (catalog: Catalog) => new Index(this.#findableIn(catalog), INDEXED_OF_ALL),
@@ -128,11 +128,11 @@ class Finder {
     });
   }
 
-  /** The entries that the caller may use and the query fits, the best first. */
+  /** The entries that match the query and that the caller may use, the best first. */
   async find(query: string, registry: Registry, viewing: Viewing): Promise<Findable[]> {
     const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
     const own = this.#findableIn(seen);
-    // The index of what all callers share is made once; few have more, such as tools of their own state.
+    // The index of the shared entries is built once; few callers have others, such as tools of their own state.
     const others = new Map([...own].filter(([key]) => !this.#findableIn(shared).has(key)));
     const indexes = [
       this.#indexOf(shared),
@@ -146,16 +146,16 @@ class Finder {
   }
 }
 
-/** The finder of a kernel, whose features have all started. */
+/** The finder of a kernel, once all its features have started. */
 const finderOf = oncePer(({ skillsOf }: Pick<Kernel, "skillsOf">) => new Finder(skillsOf));
 
-/** The fields of a document, by how much a word in each counts. */
+/** The weight of a word in each field of a document. */
 const BOOSTS = { name: 4, title: 2, description: 1, more: 0.5 };
 
-/** An index of words, which is made when it is first searched. */
+/** An index of words, built on the first search. */
 class Index {
   readonly #documents: ReadonlyMap<string, Findable>;
-  /** Characters that are indexed besides names. */
+  /** Maximum indexed characters besides names. */
   readonly #room: number;
   #index: MiniSearch | undefined;
 
@@ -164,7 +164,7 @@ class Index {
     this.#room = room;
   }
 
-  /** Looks among these keys; for similar words where no others fit. */
+  /** Searches among these keys; for similar words if there is no exact match. */
   async search(query: string, among: { has(key: string): boolean }) {
     const { default: Search } = await import("minisearch");
     const index = (this.#index ??= this.#make(Search));
@@ -199,7 +199,7 @@ class Index {
   }
 }
 
-/** The words of a text; those of a name such as `listOpen_issues` are three, and the name itself. */
+/** The words of a text; a name such as `listOpen_issues` gives three words and the name itself. */
 function wordsIn(text: string): string[] {
   const whole = text.split(/[^\p{L}\p{N}_]+/u);
   const parts = text.replaceAll(/(\p{Ll}|\p{N})(?=\p{Lu})/gu, "$1 ").split(/[^\p{L}\p{N}]+/u);
@@ -227,7 +227,7 @@ function textsOf(one: Findable): Record<keyof typeof BOOSTS, string> {
   };
 }
 
-/** The needs of a call besides its arguments, in words. */
+/** The requirements of a call besides its arguments, in words. */
 function needsOf(entry: ToolEntry): string[] {
   const { tool, servlet } = entry;
   const { manifest } = servlet;

@@ -27,7 +27,7 @@ export function demandNavigation({ headers }: Request): void {
   throw new Fault("forbidden", "The sign-in page opens only in a tab or window of its own.");
 }
 
-/** Throws the fault of a token request whose client has no document that can be read; rethrows any other error. */
+/** Throws the fault of a token request whose client's document cannot be read; rethrows any other error. */
 export function unknownClient(error: unknown): never {
   const { code, message } = Fault.from(error);
   throw code === "invalid_request" ? new Fault("unauthorized", message) : error;
@@ -66,7 +66,7 @@ export const invalidGrant = (error_description: string): Response =>
 /** The error page for a refusal. Rethrows any other error. */
 export function refusalOf(error: unknown): SignInRefusal {
   if (error instanceof AuthorizationError) {
-    // A link and not a redirect: whoever wrote the URL may also have registered its target.
+    // A link, not a redirect: the author of the URL may also have registered its target.
     return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
   }
   if (!(error instanceof Fault)) throw error;

@@ -37,12 +37,12 @@ import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "../../kernel/auth/sign-in-limiter.ts";
 import { fallbackPaths, METADATA_PATH, toEndpoint, withoutOpenId } from "./token-requests.ts";
 
-/** Host names of this server that one isolate remembers. */
+/** Host names of this server that one isolate caches. */
 const ORIGINS = 20;
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site, SignInContext, RefreshesOptions {
-  /** The configured scopes, and what each grants; undefined where none are configured. */
+  /** The configured scopes with the patterns that each grants; undefined if none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
   attempts: DurableObjectNamespace<Attempts>;
@@ -54,7 +54,7 @@ export interface AuthorizationServerOptions extends Site, SignInContext, Refresh
 interface Props extends Partial<EnterpriseProps> {
   /** Hash of the passphrase at the time of the grant. */
   seal: string;
-  /** True if it is limited to its scopes. A client may narrow them later, even to none. */
+  /** True if the grant is limited to its scopes. A client may narrow them later, even to none. */
   isLimited: boolean;
 }
 
@@ -68,13 +68,13 @@ const NO_CONTEXT = {} as ExecutionContext;
 const NO_RECEIVER =
   "no app can receive its redirect_uri. Use https, http on a loopback host, or a scheme of the app's own such as com.example.app:/callback";
 
-/** The endpoints of a server with these profiles, besides the page `/authorize`. */
+/** The paths of the endpoints of a server with these profiles, besides the page `/authorize`. */
 export const protocolPaths = (profiles: readonly string[]): string[] => [
   ...["/oauth/token", "/oauth/register"],
   ...fallbackPaths(profiles),
 ];
 
-/** An authorization request that names the MCP endpoint by one URL, and its scopes with one space between. */
+/** The authorization request with one URL for the MCP endpoint and its scopes separated by single spaces. */
 function unified(request: Request): Request {
   const url = new URL(request.url);
   const { searchParams } = url;
@@ -89,7 +89,7 @@ function unified(request: Request): Request {
 export interface AuthorizationServer extends SignIn {
   /** The page where the owner approves a client: `/authorize`. */
   authorize(request: Request): Promise<Response>;
-  /** `protocolPaths`: metadata, tokens, registration. */
+  /** The endpoints of `protocolPaths`: metadata, tokens, registration. */
   protocol(request: Request): Promise<Response>;
 }
 
@@ -107,7 +107,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   // Tokens are bound to the passphrase: changing it revokes all of them.
   const seal = owner.passphrase;
 
-  /** The audience of tokens. Those for an assertion keep the URL that it names, since the assertion is signed. */
+  /** The audience of tokens. Tokens for an assertion keep the URL that it names, since the assertion is signed. */
   const resourcesOf = (request: Request): string[] => {
     const resource = audienceOf(request);
     if (owner.enterprises.length === 0) return [resource];
@@ -149,7 +149,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         }
       },
       clientRegistrationCallback: async ({ clientMetadata, request: registration }) => {
-        // The library has found that these are texts.
+        // The library has checked that these are strings.
         if (!(clientMetadata["redirect_uris"] as string[]).some(mayLeadTo)) {
           return { code: "invalid_redirect_uri", description: NO_RECEIVER };
         }
@@ -166,7 +166,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         enterpriseManagedAuthorization: enterpriseAuthorization({
           issuers: owner.enterprises,
           attempts: owner.attempts,
-          // Like those of other issuers, they have scopes only where scopes are configured.
+          // As with other issuers, they have scopes only if scopes are configured.
           propsOf: (name) => ({ name, seal, isLimited: owner.scopes !== undefined }),
           isScope: (scope) => scope !== OPERATOR_SCOPE && owner.isScope(scope),
         }),
@@ -179,7 +179,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return made;
   }
 
-  /** The store for one request. Token requests use the client as it was approved, rather than its current document. */
+  /** The store for one request. Token requests use the client as approved, not its current document. */
   function envFor(request: Request, isForTokens: boolean, base = store): Env {
     const find = async (id: string) => {
       const stored = isForTokens && (await storedClient(store, id));
@@ -191,11 +191,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   }
 
   /**
-   * The known ones of the requested scopes. A client that requests none but those of OpenID Connect may do everything.
-   * Throws `invalid_scope` for one that requests unknown scopes only, since it expects some limit.
+   * The requested scopes that are known. A client that requests none but those of OpenID Connect may do everything.
+   * Throws `invalid_scope` if a client requests unknown scopes only, since it expects some limit.
    */
   function granted(asked: AuthRequest, request: Request): string[] {
-    // A token for a profile is good nowhere else.
+    // A token for a profile is valid nowhere else.
     const profile = profileOf(asked, request)?.name;
     const isScope = (scope: string) => owner.isScope(scope, profile);
     const scopes = withoutOpenId(asked.scope, isScope);
@@ -231,13 +231,13 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes, profile?.name) });
   }
 
-  /** The name of the profile that a request is for, with its title; undefined for one for the whole server. */
+  /** The name and title of the profile that a request is for; undefined for the whole server. */
   const profileOf = ({ resource }: AuthRequest, request: Request) =>
     [...owner.profiles]
       .map(([name, title]) => ({ name, title }))
       .find(({ name }) => [resource].flat().includes(audienceOf(request, name)));
 
-  /** The patterns that each scope grants: those configured, or the scope itself. For a profile, without those for others. */
+  /** The patterns that each scope grants: the configured ones or the scope itself. Omits those for other profiles. */
   function grantsOf(scopes: readonly string[], profile: string | undefined) {
     const there = (pattern: string) => {
       if (profile === undefined || !pattern.startsWith("profile:")) return [pattern];
@@ -294,7 +294,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
     async authorize(sent) {
       try {
-        // Before all else: a refusal has a link to it.
+        // Checked first, since a refusal has a link to it.
         if (!mayLeadTo(new URL(sent.url).searchParams.get("redirect_uri") ?? "")) {
           throw new Fault("invalid_request", `The request cannot be answered: ${NO_RECEIVER}`);
         }
@@ -325,7 +325,7 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     },
   };
 
-  /** The library's metadata, completed: it supports neither client ids that are URLs nor scopes. */
+  /** The library's metadata with what it does not support: client ids that are URLs, and scopes. */
   async function completed(response: Response): Promise<Response> {
     const metadata: object = await response.json();
     const scopes = Object.keys(owner.scopes ?? {});

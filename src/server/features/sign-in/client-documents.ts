@@ -1,7 +1,7 @@
 /**
- * Clients whose id is the URL of a metadata document. The library would fetch it from any host and port,
- * follow redirects, fetch the keys that it names, and do so for each request; it accepts no other `fetch`. So it is
- * configured to look up all clients in its store, and the store that it is given also returns these.
+ * Clients whose id is the URL of a metadata document. The library would fetch the document from any host and port,
+ * follow redirects, fetch the keys that it names, all for each request, and accepts no other `fetch`. So it is
+ * configured to look up all clients in its store, and its store also returns these.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#client-id-metadata-documents
  */
 import type { ClientInfo } from "@cloudflare/workers-oauth-provider";
@@ -35,10 +35,10 @@ const documentSchema = once(() =>
   }),
 );
 
-/** The outcome of fetching a document: its client, or why it was refused. */
+/** The outcome of fetching a document: its client, or the reason for refusing it. */
 interface Found {
   result: ClientInfo | Fault;
-  /** When it was fetched, in Unix ms, and for how long it is kept. */
+  /** When it was fetched, in Unix ms, and how long it is cached. */
   at: number;
   ms: number;
 }
@@ -52,7 +52,7 @@ export class ClientDocuments {
     this.#fetch = fetch;
   }
 
-  /** The client of this id. `admit` counts a fetch. Throws `invalid_request`, and what `admit` throws. */
+  /** The client with this id. `admit` counts a fetch. Throws `invalid_request`, and what `admit` throws. */
   async find(id: string, admit: () => Promise<void>): Promise<ClientInfo> {
     let found = this.#found.get(id);
     if (found === undefined || !isRecent(found.at, found.ms)) {
@@ -90,7 +90,7 @@ export class ClientDocuments {
 function checkUrl(id: string): void {
   const url = URL.canParse(id) ? new URL(id) : undefined;
   const isPlain =
-    // `URL` normalises dot segments, upper case and a default port.
+    // `URL` normalizes dot segments, upper case and a default port.
     url?.href === id && !url.username && !url.password && !id.includes("#") && url.port === "";
   if (isPlain && !isPrivate(url.hostname)) return;
   throw new Fault(
@@ -99,10 +99,10 @@ function checkUrl(id: string): void {
   );
 }
 
-/** The grant types of clients that people let in. */
+/** The grant types of clients that people approve. */
 export const GRANT_TYPES = new Set(["authorization_code", "refresh_token"]);
 
-/** Throws an error that says what is wrong with the document. */
+/** Parses a document. Throws an error that names the invalid part. */
 function clientOf(id: string, value: unknown): ClientInfo {
   const read = documentSchema().safeParse(value);
   if (!read.success) {
@@ -155,7 +155,7 @@ export const withMethods = (store: KVNamespace, methods: object): KVNamespace =>
 export const storedClient = (store: KVNamespace, id: string): Promise<ClientInfo | null> =>
   store.get(KEY + id, "json");
 
-/** Stores a client that the owner approves: its token requests need no fetch. They renew it, as they do a registered one. */
+/** Stores an approved client, so that its token requests need no fetch. They renew it like a registered client. */
 export const storeClient = (store: KVNamespace, client: ClientInfo): Promise<void> => {
   const expirationTtl = limits.refreshTokenMs / 1000;
   const registrationExpiresAt = Math.floor(Date.now() / 1000) + expirationTtl;

@@ -1,4 +1,4 @@
-/** The page on which the owner lets a client in. */
+/** The page on which the owner approves a client. */
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "./limits.ts";
@@ -9,7 +9,7 @@ import type { Site } from "../../kernel/http/site.ts";
 
 interface ConsentRequest {
   site: Site;
-  /** The origin at which the owner has opened this server. */
+  /** The origin of this server in the owner's browser. */
   origin: string;
   client: ConsentDescription;
   /** The consent handle; the form sends it back. */
@@ -18,9 +18,9 @@ interface ConsentRequest {
   headers: Headers;
   /** The scopes that the client asks for, with the patterns that each grants; empty for no restriction. */
   scopes: ReadonlyMap<string, readonly string[]>;
-  /** Why the previous attempt failed. */
+  /** The reason why the previous attempt failed. */
   complaint: string | undefined;
-  /** The profile that it is let in to; undefined for the whole server. */
+  /** The profile that the client gets access to; undefined for the whole server. */
   profile: { name: string; title: string } | undefined;
 }
 
@@ -133,7 +133,7 @@ export interface SignInRefusal {
   retryAfter?: string | undefined;
 }
 
-/** The page that says why sign-in is refused. */
+/** The page with the reason why sign-in is refused. */
 export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Response> {
   const { status, reason, back, retryAfter } = refusal;
   const body = html`<h1>You were not signed in</h1>

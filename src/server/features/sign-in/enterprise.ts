@@ -3,10 +3,10 @@ import type { Enterprise } from "./settings.ts";
 import type { Attempts } from "../../kernel/auth/attempts.ts";
 import { hexDigestNow } from "../../kernel/core/digest.ts";
 
-/** How old an identity assertion of an enterprise may be. */
+/** Maximum age of an identity assertion of an enterprise. */
 const ASSERTION_MS = 300_000;
 
-/** The grant in which a client sends an identity assertion (ID-JAG). */
+/** The grant type with which a client sends an identity assertion (ID-JAG). */
 export const ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** Data that is stored with the token of an enterprise's user. */
@@ -17,7 +17,7 @@ export interface EnterpriseProps {
 
 interface EnterpriseOptions {
   issuers: readonly Enterprise[];
-  /** Counts in Durable Objects: each assertion is taken once, everywhere. */
+  /** Counters in Durable Objects, so that each assertion is accepted only once. */
   attempts: DurableObjectNamespace<Attempts>;
   /** The props of the token of a user with this name. */
   propsOf(name: string): EnterpriseProps;
@@ -43,10 +43,10 @@ export const enterpriseAuthorization = ({
     return { issuer: iss, jwksUri: found.jwks_uri, algorithms: found.algorithms };
   },
   async mapClaims({ claims: { iss, sub, jti, scope = "" }, requestedScope }) {
-    // Where an assertion names no scopes, the library leaves them to its client.
+    // If an assertion names no scopes, the library lets the client choose.
     const named = scope.split(" ");
     const digest = hexDigestNow(JSON.stringify([iss, jti]));
-    // The library notes assertions in a store that may be late elsewhere.
+    // The library records used assertions in KV, which is only eventually consistent.
     const counter = attempts.getByName(`assertion ${digest}`);
     if ((await counter.take(1, 2 * ASSERTION_MS)) > 0) return null;
     const name = `${iss} ${sub}`;

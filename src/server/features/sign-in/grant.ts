@@ -3,7 +3,7 @@ import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import { limits } from "./limits.ts";
 
-/** How long an ended grant is noted: until KV shows everywhere what was written before, and what was deleted. */
+/** How long an ended grant is remembered: until KV shows all writes and deletions everywhere. */
 const ENDED_GRANT_MS = 120_000;
 
 export interface Refresh {
@@ -11,7 +11,7 @@ export interface Refresh {
   record: string;
   /** Unix time in ms when the grant expires. */
   expires: number;
-  /** The answer, sealed under the refresh token that it was given for. */
+  /** The answer, sealed under the refresh token that was used. */
   answer: Uint8Array<ArrayBuffer>;
 }
 
@@ -19,11 +19,11 @@ export interface GrantState {
   isOver: boolean;
   /** Undefined until the first refresh. */
   record?: string;
-  /** Set if the token was used before, with the answer as long as that is kept. */
+  /** Set if the token was used before; with the answer while that is kept. */
   used?: { at: number; answer?: Uint8Array<ArrayBuffer> };
 }
 
-/** One app's grant: which of its refresh tokens were used, and for a minute what for. */
+/** One app's grant: its used refresh tokens, and for a minute the answers. */
 export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
   readonly #sql = this.ctx.storage.sql;
   readonly #kv = this.ctx.storage.kv;
@@ -43,7 +43,7 @@ export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
     return { isOver: false, record: last.record, used };
   }
 
-  /** Takes the refresh token for this refresh. Returns the state, and stores nothing, if the token was used or the grant is over. */
+  /** Marks the refresh token used. If it was used before or the grant is over, returns the state and stores nothing. */
   async refresh(token: string, { answer, ...last }: Refresh): Promise<GrantState | undefined> {
     const state = this.state(token);
     if (state.isOver || state.used !== undefined) return state;
@@ -65,7 +65,7 @@ export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
     return undefined;
   }
 
-  /** Ends the grant, whose access tokens have keys that begin so. The object forgets it once the store shows that everywhere. */
+  /** Ends the grant; `tokens` is the key prefix of its access tokens. The object forgets it once KV is consistent. */
   async end(tokens: string): Promise<void> {
     this.#kv.put("over", tokens);
     await this.#alarm.set(Date.now() + ENDED_GRANT_MS);
@@ -84,7 +84,7 @@ export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
     });
   }
 
-  /** Sets the alarm to when the next answer is to be deleted, else the grant. */
+  /** Sets the alarm to when the next answer expires, or the grant if no answer is kept. */
   #plan(expires: number): Promise<void> {
     const { first } = this.#sql
       .exec<{ first: number | null }>("SELECT min(at) AS first FROM used WHERE answer NOT NULL")
@@ -92,7 +92,7 @@ export class Grant extends DurableObject<{ OAUTH_KV?: KVNamespace }> {
     return this.#alarm.set(first === null ? expires : first + limits.keptRefreshMs);
   }
 
-  /** Deletes the access tokens that the list of the store did not show when the grant ended: it may be a minute late. */
+  /** Deletes access tokens that KV did not list when the grant ended: its list may be a minute late. */
   async #deleteTokens(prefix: string): Promise<void> {
     const { OAUTH_KV: store } = this.env;
     if (store === undefined) return;

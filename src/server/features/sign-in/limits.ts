@@ -13,18 +13,18 @@ const own = addLimits({
     refreshTokenMs: 90 * 86_400_000,
   },
   internal: {
-    /** How long a client's metadata document is used, and how long a refused one is not fetched again. */
+    /** How long a client's metadata document is cached, and how long a refused one is not fetched again. */
     documentMs: 10 * 60_000,
     documentRetryMs: 60_000,
-    /** Clients' metadata documents that an isolate remembers. */
+    /** Clients' metadata documents that an isolate caches. */
     documents: 100,
-    /** A key of Workers KV: the platform's own bound. Parts of some keys come from callers. */
+    /** A key of Workers KV: the platform's limit. Parts of some keys come from callers. */
     storeKeyBytes: 512,
     /** Size of the form of the sign-in page. */
     formBytes: 16 * 1024,
-    /** How long a refresh is answered again: two windows of a client refresh at once, and answers are lost. */
+    /** How long a repeated refresh gets the same answer: two windows may refresh at once, and answers can be lost. */
     keptRefreshMs: 60_000,
-    /** Used refresh tokens of one grant that are recognised: of six weeks where each hour has a refresh, 150 KB. */
+    /** Used refresh tokens remembered for one grant: six weeks of hourly refreshes, 150 KB. */
     usedRefreshTokens: 1000,
   },
 });

@@ -17,13 +17,13 @@ type Put = [key: string, value: string, options?: KVNamespacePutOptions];
 export interface RefreshesOptions {
   store: KVNamespace;
   grants: DurableObjectNamespace<Grant>;
-  /** The hash of the passphrase: another one ends all grants. */
+  /** The hash of the passphrase: changing it ends all grants. */
   passphrase: string;
-  /** Called with the beginning of tokens of which some have ended. */
+  /** Called with the prefix of tokens when some of them have ended. */
   onEnd(prefix: string): void;
 }
 
-/** A request that brings a refresh token, or one to revoke. */
+/** A request with a refresh token, or a token to revoke. */
 interface TokenRequest {
   request: Request;
   form: URLSearchParams;
@@ -66,7 +66,7 @@ export class Refreshes {
     const token = form.get(isRefresh ? "refresh_token" : "token") ?? "";
     const key = grantKey(token);
     const stored = key && (await this.#store.get(key));
-    // Made-up names get no object.
+    // Invented grants get no object.
     if (!key || !stored) return serve(request, this.#store);
     const grant = this.#grants.getByName(key);
     const state = await grant.state(idOf(token));
@@ -77,7 +77,7 @@ export class Refreshes {
     return isRefresh ? this.#refresh(asked, store) : serve(request, store);
   }
 
-  /** The store with this record for the grant. A used token is shown as its previous one, for which it can be revoked. */
+  /** The store with this record for the grant. A used token appears as its previous one, so that it can be revoked. */
   #showing(
     { key, token }: TokenRequest,
     record: string | undefined,
@@ -99,7 +99,7 @@ export class Refreshes {
     const put = async (...write: Put) => {
       const [name] = write;
       if (name === key) return void (written = write);
-      // A client whose registration ends soon is written, too.
+      // The library also writes a client whose registration ends soon.
       if (name.startsWith("token:")) accessKey = name;
       await this.#store.put(...write);
     };
@@ -117,19 +117,19 @@ export class Refreshes {
       await this.#store.delete(accessKey);
       return earlierAnswer(asked, state);
     }
-    // The object has the record: only its expiry matters here.
+    // The object has the record: only the expiry in KV matters.
     await this.#store.put(...written).catch((error: unknown) => void report(error));
     return response;
   }
 
   /**
-   * Answers a refresh with a used token. Who is not the client of the grant gets nothing and ends nothing: a stolen token
+   * Answers a refresh with a used token. Only the grant's own client gets an answer or ends the grant: a stolen token
    * alone must not sign anybody out.
    */
   async #reuse(asked: TokenRequest, state: GrantState): Promise<Response> {
     const { form, token, grant, serve } = asked;
     const { used } = state;
-    // A revocation makes the library authenticate the client, and end the grant if it is that client's. "-" is no token.
+    // By a revocation the library authenticates the client, and ends the grant if it is that client's. "-" is no token.
     const revocation = new URLSearchParams(form);
     for (const name of ["grant_type", "refresh_token", "scope", "resource"])
       revocation.delete(name);
@@ -150,7 +150,7 @@ export class Refreshes {
   }
 }
 
-/** The answer that the same request was given before; a refusal for any other request. */
+/** The earlier answer if the request is the same; otherwise a refusal. */
 function earlierAnswer(asked: TokenRequest, { used }: GrantState): Response {
   try {
     const sealed = used?.answer ?? new Uint8Array();
@@ -168,7 +168,7 @@ function earlierAnswer(asked: TokenRequest, { used }: GrantState): Response {
   }
 }
 
-/** The key of the grant that a token names; undefined for texts that are no tokens. */
+/** The key of the grant that a token names; undefined for a malformed token. */
 function grantKey(token: string): string | undefined {
   const [user, id, secret, ...more] = token.split(":");
   const key = `grant:${user}:${id}`;
@@ -176,7 +176,7 @@ function grantKey(token: string): string | undefined {
   return isToken ? key : undefined;
 }
 
-/** A token's id, as the library has it. */
+/** A token's id, as the library computes it. */
 const idOf = hexDigestNow;
 
 /** Seals under a key that only holders of the token know: its id is another hash. */
@@ -185,7 +185,7 @@ const sealingOf = (token: string) => sealingWith(blake2b(utf8ToBytes(token), { d
 const clientOf = ({ form, request }: TokenRequest): string =>
   form.get("client_id") ?? basicClient(request) ?? "";
 
-/** The parts in which two requests must agree to get the same answer. */
+/** The parts of a request that must be equal for the same answer. */
 function termsOf(asked: TokenRequest): string {
   const scopes = asked.form.getAll("scope").flatMap((scope) => scope.split(" "));
   return JSON.stringify([

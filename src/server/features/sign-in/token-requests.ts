@@ -1,4 +1,4 @@
-/** Requests of clients to the authorization server, as its library expects them. */
+/** Normalizes clients' requests to the authorization server for its library. */
 import { jsonIn, textIn } from "../../kernel/core/text.ts";
 import { decodeJwt } from "jose";
 import { bodyText, isForm } from "../../kernel/http/body.ts";
@@ -13,7 +13,7 @@ export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 const METADATA_NAMES = ["/.well-known/openid-configuration", METADATA_PATH];
 
 /**
- * Endpoints for a client that has lost the metadata, and where clients that know the URL of an MCP endpoint look for it.
+ * Default endpoints for clients without the metadata, and paths where clients of an MCP endpoint look for the metadata.
  * https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-server-metadata-discovery
  */
@@ -22,7 +22,7 @@ const FALLBACKS: ReadonlyMap<string, string> = new Map([
   ["/register", "/oauth/register"],
 ]);
 
-/** Of the whole server, and of these profiles. */
+/** The fallback paths of the server and of these profiles. */
 export const fallbackPaths = (profiles: readonly string[]): string[] => [
   ...FALLBACKS.keys(),
   ...METADATA_NAMES.flatMap((path) => [
@@ -33,12 +33,12 @@ export const fallbackPaths = (profiles: readonly string[]): string[] => [
   ]),
 ];
 
-/** The endpoint that a path stands for. */
+/** The path of the endpoint that a fallback path stands for. */
 const realPath = (pathname: string): string =>
   FALLBACKS.get(pathname) ??
   (METADATA_NAMES.some((name) => pathname.includes(name)) ? METADATA_PATH : pathname);
 
-/** Scopes of OpenID Connect, which many clients ask for wherever a server names none. */
+/** Scopes of OpenID Connect, which many clients request if a server names no scopes. */
 const OPENID_SCOPES = new Set(["openid", "profile", "email", "address", "phone", "offline_access"]);
 
 /** The scopes without those of OpenID Connect, which grant nothing here unless they are configured. */
@@ -53,7 +53,7 @@ interface EndpointRequest {
 }
 
 /**
- * The request at its real endpoint. Its form, which only this reads, comes without a `client_id` that repeats Basic
+ * The request at its real endpoint. Its form (read only here) comes without a `client_id` that repeats Basic
  * authentication, without scopes of OpenID Connect, and with one name for the MCP endpoint. Throws `too_large`.
  */
 export async function toEndpoint(
@@ -66,7 +66,7 @@ export async function toEndpoint(
   const { headers, method } = request;
   const isRead =
     url.pathname === "/oauth/token" ? isForm(request.headers) : url.pathname === "/oauth/register";
-  // A body that is not read here must not be read by the library.
+  // Without the body: what is not read here must not be read by the library.
   if (method !== "POST" || !isRead) return { request: new Request(url, { method, headers }) };
   const text = await bodyText(request, limits.formBytes);
   if (text === undefined) {
@@ -95,8 +95,8 @@ export async function toEndpoint(
 }
 
 /**
- * A registration without members that are null or empty, which say nothing, and without grant types beyond those that
- * clients can use here, as the server may replace what is asked. https://www.rfc-editor.org/rfc/rfc7591#section-2
+ * A registration without members that are null or empty, and without grant types beyond those that
+ * clients can use here: a server may replace requested metadata. https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
 function registrationOf(text: string): string {
   const metadata = jsonIn(text);

@@ -1,4 +1,4 @@
-/** Counters of runs, which can be added up. */
+/** Counters of runs, and their sums. */
 import { usageName } from "../../kernel/observe/usage-name.ts";
 import {
   BUCKETS,
@@ -79,7 +79,7 @@ export interface CountsBatch {
   tools?: ToolCounts[];
 }
 
-/** Ended calls in one batch, the newest: 1 MB with the longest names and errors. */
+/** Maximum ended calls in one batch, the newest: 1 MB with the longest names and errors. */
 const PASSED_CALLS = 500;
 
 /** Longest name of a caller whose calls are logged. A longer name cannot be cut: its beginning may be another caller's name. */

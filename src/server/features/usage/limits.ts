@@ -1,4 +1,4 @@
-/** Limits of what is counted. */
+/** Limits of counters. */
 import { addLimits } from "../../kernel/core/limits.ts";
 export { limits } from "../../kernel/core/limits.ts";
 
@@ -10,7 +10,7 @@ type Own = typeof own;
 const own = addLimits({
   internal: {
     /**
-     * Names of servlets, tools and callers that are counted by themselves in each minute, hour and day: with 600 bytes
+     * Names of servlets, tools and callers with counters of their own in each minute, hour and day: with 600 bytes
      * each, counters take 20 MB at most.
      */
     usageNames: 100,

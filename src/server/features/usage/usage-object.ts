@@ -73,7 +73,7 @@ export interface UsageEnv {
 }
 
 /**
- * The statistics of a server, for operators: the counters of all isolates by minute, hour and day, each kept for the span
+ * The statistics of a server for operators: the counters of all isolates by minute, hour, day, each kept for the span
  * that shows it; the last errors and calls; and the audit log.
  */
 export class Usage extends DurableObject<UsageEnv> {

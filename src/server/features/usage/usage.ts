@@ -5,7 +5,7 @@ import type { Act, UsageEnv } from "./usage-object.ts";
 /** Returns the Durable Object with the server's counters; undefined if the binding USAGE is missing. */
 export const usageOf = ({ USAGE }: UsageEnv) => USAGE && (() => USAGE.getByName(COUNTERS));
 
-/** Makes the function that records operators' actions in the audit log, if the binding USAGE exists. It never throws: the action was performed. */
+/** Makes the function that records operators' actions in the audit log. It never throws: the action was performed. */
 export function actRecorder(
   env: UsageEnv,
 ): (by: string, how: Act["how"], what: string) => Promise<void> {
