@@ -1,7 +1,7 @@
 import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
-  // Tokens of issuers are verified by what the own sign-in needs anyway.
+  // Verifying issuers' tokens takes the same code as the server's own sign-in.
   broughtInBy: ["GRANTS", "OAUTH_KV"],
   reasonIn: ({ variables }) =>
     variables.has("OAUTH_ISSUERS") ? "the variable OAUTH_ISSUERS" : undefined,

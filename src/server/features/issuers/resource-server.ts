@@ -28,7 +28,7 @@ export function resourceServer(issuers: readonly Issuer[], fetch: Fetch): Verify
         "The access token is from an unknown issuer. Use one from an issuer in this server's metadata.",
       );
     const { claims, isForProfile } = await verified(token, issuer, resources);
-    // Its holder would have to prove possession of the key.
+    // The holder would have to prove possession of the key.
     if (claims["cnf"] !== undefined)
       throw invalid(
         "The access token is bound to a key (`cnf`), which is not supported. Request a bearer token.",
@@ -91,7 +91,7 @@ async function verified(
       throw invalid("The access token has an empty `sub`. Request a token that names its subject.");
     const isMadeFor = (resource: string) =>
       [payload.aud].flat().some((one) => isFor(one ?? "", resource));
-    // An audience that is configured is that of the whole server.
+    // A configured audience is for the whole server.
     const isForProfile =
       issuer.audience === undefined && profile !== undefined && isMadeFor(profile);
     if (isForProfile || isMadeFor(issuer.audience ?? whole))
@@ -103,7 +103,7 @@ async function verified(
   }
 }
 
-/** True for the required audience. An MCP endpoint is the same by each of the URLs that name it. */
+/** True for the required audience. All URLs that name an MCP endpoint count as the same. */
 function isFor(audience: string, required: string): boolean {
   if (audience === required) return true;
   const { origin, pathname } = URL.parse(required) ?? {};

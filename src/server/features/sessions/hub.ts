@@ -19,9 +19,9 @@ import { ALL_HUBS, publishToAll } from "../../kernel/calls/changes.ts";
 import { copyFor } from "../../kernel/storage/copies.ts";
 import { hasTable } from "../../kernel/storage/tables.ts";
 
-/** Hubs that hear of changes in the state that all callers share, each by a call to its object. */
+/** Hubs that are notified of changes for all callers, each by a call to its object. */
 const JOINED_HUBS = 1000;
-/** Characters of the changes in one notification round, as JSON: as many as a filter may name. Each session gets them. */
+/** Characters of one round of notifications, as JSON: as many as a filter may have. Each session gets them. */
 const CHANGES_CHARACTERS = 64 * 1024;
 
 /** An open stream, and the keys that it is counted under. */
@@ -57,12 +57,12 @@ export class Hub extends DurableObject<HubEnv> {
   /** Changes that are still to be sent, by their JSON. */
   readonly #pending = new Map<string, Notification>();
   #pendingCharacters = 0;
-  /** Sends them; absent while there are none. */
+  /** Sends the pending changes; absent if there are none. */
   #notifying: Promise<void> | undefined;
-  /** True if changes that concern all callers must reach this hub: of what is installed, or of state that all share. */
+  /** True if this hub needs changes for all callers: of installed servlets, or of state that all share. */
   readonly #isJoining: boolean;
   readonly #profiles: Profiles | undefined;
-  /** True if the hub of all hubs knows this one. */
+  /** True once this hub is registered at the hub of all hubs. */
   #hasJoined = false;
   /** The pause after the last round. */
   #pause: Promise<unknown> = Promise.resolve();
@@ -74,7 +74,7 @@ export class Hub extends DurableObject<HubEnv> {
     this.#profiles = bundle.profiles;
   }
 
-  /** Opens a stream, which the caller reads or cancels; null if the caller has too many. */
+  /** Opens a stream, which the caller must read or cancel; null if the caller has too many. */
   async listen(subscription: Subscription): Promise<ReadableStream<Uint8Array> | null> {
     const { id, caller = "", filter, opening, ending, lifeMs } = subscription;
     await this.#join();
@@ -121,12 +121,12 @@ export class Hub extends DurableObject<HubEnv> {
     );
   }
 
-  /** True if a stream receives this notification: its sender makes a large one only then. */
+  /** True if a stream receives this notification. Senders ask before they build a large one. */
   async isHeard(notification: Notification): Promise<boolean> {
     return [...this.#streams.values()].some(({ filter }) => matches(filter, notification));
   }
 
-  /** Settles when all are notified. Changes are sent in rounds; equal ones of a round are sent once. */
+  /** Settles when all are notified. Changes are sent in rounds, equal changes once a round. */
   async publish(notifications: Notification[]): Promise<void> {
     const isForAll = ({ audience }: Notification) =>
       audience !== undefined && "everybody" in audience;
@@ -140,7 +140,7 @@ export class Hub extends DurableObject<HubEnv> {
     if (this.#pending.size > 0) await (this.#notifying ??= this.#notifyAll());
   }
 
-  /** Publishes changes from the hub of all hubs; false if no client listens here any more. */
+  /** Publishes changes from the hub of all hubs; false if no client listens here any longer. */
   async relay(changes: Notification[]): Promise<boolean> {
     const isHeard = this.#streams.size > 0 || this.#sessions().length > 0;
     if (isHeard) await this.publish(changes);
@@ -148,12 +148,12 @@ export class Hub extends DurableObject<HubEnv> {
     return isHeard;
   }
 
-  /** Adds a hub, by its name, to those that hear of changes for everybody. */
+  /** Registers a hub by its name for changes for all callers. */
   async join(name: string): Promise<void> {
     const { sql } = this.ctx.storage;
     sql.exec("CREATE TABLE IF NOT EXISTS hubs (at INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)");
     sql.exec("INSERT OR IGNORE INTO hubs (name) VALUES (?)", name);
-    // The oldest go first.
+    // Drops the oldest beyond the limit.
     sql.exec("DELETE FROM hubs WHERE at <= (SELECT MAX(at) FROM hubs) - ?", JOINED_HUBS);
   }
 
@@ -168,7 +168,7 @@ export class Hub extends DurableObject<HubEnv> {
     }
   }
 
-  /** Drops updates of resources, and changes for some, above `CHANGES_CHARACTERS`; changes of lists for all are few. */
+  /** Drops updates of resources and changes for some callers beyond `CHANGES_CHARACTERS`; other changes are few. */
   #addPending(change: Notification): void {
     const text = JSON.stringify(change);
     if (this.#pending.has(text)) return;
@@ -292,7 +292,7 @@ interface Enlisted extends Record<string, SqlStorageValue> {
   caller: string;
 }
 
-/** True if a change is meant for this session, or for this caller's stream outside of sessions. */
+/** True if a change is for this session, or for this caller's stream outside of sessions. */
 function reaches(
   { audience }: Notification,
   { session, caller }: { session?: string; caller: string },

@@ -1,4 +1,4 @@
-/** Limits of sessions, and of streams on which changes are told. */
+/** Limits of sessions and of streams of changes. */
 import { addLimits } from "../../kernel/core/limits.ts";
 export { limits } from "../../kernel/core/limits.ts";
 
@@ -11,14 +11,14 @@ const own = addLimits({
   public: {
     /** Open `subscriptions/listen` streams of one caller. */
     listenStreams: 32,
-    /** Lifetime of an idle session, and of a session id without an object twice that: people close their laptops overnight. */
+    /** Lifetime of an idle session (twice that for an id without an object): people close laptops overnight. */
     sessionIdleMs: 24 * 3_600_000,
   },
   internal: {
-    /** Open streams of one hub, which all anonymous callers share, and the unread bytes of all of them. */
+    /** Open streams of one hub, which all anonymous callers share, and their unread bytes together. */
     hubStreams: 1000,
     hubBacklogBytes: 32 * 1024 * 1024,
-    /** Filters of all streams of one hub, and of those of one caller. */
+    /** Size of the filters of all streams of one hub, and of one caller. */
     hubFilterBytes: 16 * 1024 * 1024,
     listenFilterBytes: 2 * 1024 * 1024,
     /** Overhead of a URI or id in a filter beyond its text. */
@@ -37,22 +37,22 @@ const own = addLimits({
     /** Sessions of one principal that are notified of changes, each by a call to its object. */
     hubSessions: 1000,
     /**
-     * How late the time of a session's last use is stored. An evicted session takes it for the client's silence,
-     * and tells the client to reconnect after a quarter of that.
+     * Maximum delay before the last use of a session is stored. An evicted session counts it as the client's silence,
+     * and tells the client to reconnect after a quarter of it.
      */
     sessionUsedMs: 20_000,
     /** How long a client may take to answer the ping before its idle session ends. */
     sessionPingMs: 60_000,
-    /** Calls of one session that run at once in its object, or in an isolate. */
+    /** Calls of one session that run at once in its object or in an isolate. */
     sessionCalls: 100,
     /** Tasks that the client of one session has created. */
     sessionTasks: 1000,
-    /** Pages of one session, asked for and not said to be done: the newest. Clients may wait for one or two. */
+    /** The newest pages of one session that were requested and not completed. Clients may wait for one or two. */
     sessionPages: 100,
-    /** Resources that one session may subscribe to, and the characters of all their URIs. */
+    /** Resources that one session may subscribe to, and the characters of their URIs together. */
     sessionSubscriptions: 1000,
     sessionSubscriptionCharacters: 256 * 1024,
-    /** Capabilities, name and version that a session stores of its client, as JSON: a dozen capabilities take a few hundred bytes. */
+    /** The client's capabilities, name and version, as JSON: a dozen capabilities take a few hundred bytes. */
     clientBytes: 8 * 1024,
     /** Tasks on one page of a session's list: each costs a request to its object. */
     taskPage: 50,
@@ -67,7 +67,7 @@ const own = addLimits({
      * awake. A client that was silent for longer gets a longer reconnection delay.
      */
     sessionStreamMs: 60_000,
-    /** Reconnection delay of a client whose stream has ended, at most. */
+    /** Maximum reconnection delay of a client whose stream has ended. */
     maxRetryMs: 5 * 60_000,
   },
 });

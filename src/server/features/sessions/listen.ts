@@ -20,7 +20,7 @@ import {
 import { hears } from "../../kernel/servlets/hearing.ts";
 
 /**
- * Answers `subscriptions/listen` with a stream of the caller's hub, which begins with the filter that is served.
+ * Answers `subscriptions/listen` with a stream of the caller's hub, which begins with the accepted filter.
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
  */
 export const listenAt =
@@ -97,7 +97,7 @@ function filterOf(params: Json, client: ClientDescription): ListenFilter {
   return filter;
 }
 
-/** The part of the filter that is served: own tasks, lists that are declared as capabilities, resources that scopes grant. */
+/** The accepted part of a filter: own tasks, lists declared as capabilities, resources that scopes grant. */
 async function agreed(
   filter: ListenFilter,
   { registry, tasks }: Exchange,

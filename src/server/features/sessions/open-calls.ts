@@ -22,10 +22,10 @@ interface OpenCallDependencies extends Pick<SessionParts, "store" | "tasks"> {
 export class OpenCalls {
   readonly #parts: OpenCallDependencies;
   readonly #open = new Map<number, Call>();
-  /** Calls whose reply is not stored yet: their streams go on. */
+  /** Calls whose reply is not stored yet: their streams stay open. */
   readonly #ending = new Set<Call>();
   readonly asks: SessionAsks;
-  /** Ids of requests that were cancelled while they had no open call here. */
+  /** Ids of requests that were cancelled before their call was open here. */
   readonly #cancelled = new Set<RequestId>();
   #last = 0;
 
@@ -51,7 +51,7 @@ export class OpenCalls {
     return stream === OWN || [...this.all, ...this.#ending].some((call) => call.stream === stream);
   }
 
-  /** Opens a call under a number of its own. */
+  /** Opens a call under a new number. */
   open(about: Pick<Call, "request" | "method" | "scopes"> & Partial<Call>): Call {
     const call = { number: ++this.#last, stream: OWN, notified: 0, isStored: false, ...about };
     this.#open.set(call.number, call);
@@ -87,12 +87,12 @@ export class OpenCalls {
     return this.#cancelled.delete(request);
   }
 
-  /** Ends all calls of a session that is over, also those that begin meanwhile. */
+  /** Ends all calls of a session that has ended, including those that begin meanwhile. */
   async end(): Promise<void> {
     for (const call of this.#open.values()) await this.stop(call);
   }
 
-  /** Sends the client a call's notification number `nth`, unless it was sent before. */
+  /** Sends the client the `nth` notification of a call, unless it was sent before. */
   tell(call: Call, nth: number, notice: Notification): void {
     const { store, streams } = this.#parts;
     if (nth <= call.notified) return;
@@ -134,10 +134,10 @@ export class OpenCalls {
     call.isUnwanted = true;
     if (call.task !== undefined && call.method !== TASK_RESULT) {
       await this.#parts.tasks().cancel(call.task);
-      // After it: a task that a crash saves from being cancelled would ask the same again under other ids.
+      // After cancelling: a task that a crash saves from it would ask the same again under other ids.
       await this.asks.settle(call.task, {});
     }
-    // Last, so that a crash before leaves the call to be cancelled again.
+    // Last, so that after a crash the call is cancelled again.
     await this.reply(call);
   }
 
@@ -147,7 +147,7 @@ export class OpenCalls {
     this.#parts.store.storeCall(call);
   }
 
-  /** The call whose stream carries a task's messages: the newest that waits for the task, since its client knows that stream. */
+  /** The call whose stream carries a task's messages: the newest that waits for it, as the client knows that stream. */
   waitingFor(task: string): Call | undefined {
     return this.ofTask(task).findLast((call) => !isListener(call));
   }
@@ -185,7 +185,7 @@ class SessionAsks {
   }
 
   /**
-   * Sends the new asks of a task on the stream of the call that `to` returns, and withdraws the asks that it has
+   * Sends the new asks of a task on the stream of the call in `to`, and withdraws the asks that it has
    * dropped. Without a call there is no client to ask yet. Runs one at a time.
    */
   settle(task: string, asks: Asks, to?: Addressee): Promise<void> {
@@ -206,7 +206,7 @@ class SessionAsks {
     const { capabilities, protocolVersion: version } = await store.client();
     for (const [key, asked] of Object.entries(asks)) {
       const known = open.filter((ask) => ask.key === key);
-      // A client that lost a response requests the result again, and knows the newer stream only.
+      // A client that lost a response requests the result again, and knows only the newer stream.
       const isThere = known.some(
         ({ stream }) => !to.isListed || stream >= call.stream || streams.isOpen(stream),
       );
@@ -236,7 +236,7 @@ class SessionAsks {
     const tasks = () => this.#parts.tasks(scopes);
     const ask = typeof id === "number" ? this.#open.get(id) : undefined;
     const asked = ask && (await store.asked(ask.number));
-    // Another answer may have come in the meantime.
+    // Another answer may have arrived meanwhile.
     if (ask === undefined || asked === undefined || !this.#open.delete(ask.number))
       return undefined;
     try {
@@ -308,5 +308,5 @@ class SessionAsks {
   }
 }
 
-/** Why the task rejects an answer that fits its request. */
+/** The reason why a task rejects an answer that fits its request. */
 const TOO_LARGE = `is too large: with the answers before it, it must not exceed ${limits.hostBytes} characters`;

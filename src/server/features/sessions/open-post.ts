@@ -13,7 +13,7 @@ export class OpenPost {
   readonly response: Promise<Response | Reply>;
   readonly accepts: Accepts;
   readonly scopes: Post["scopes"];
-  /** That of its HTTP headers. */
+  /** The trace in its HTTP headers. */
   readonly trace: Post["trace"];
   readonly pages: Post["pages"];
   /** The number of its stream, once there is one. */
@@ -40,14 +40,14 @@ export class OpenPost {
     this.#open = requests;
   }
 
-  /** Adds the reply to its request with this id; undefined if there will be none. */
+  /** Adds the reply to the request with this id; undefined if there will be none. */
   reply(id: RequestId | null, message: string | undefined): void {
     if (message !== undefined) this.#replies.add(message, id);
     this.#over();
   }
 
   /**
-   * Runs `work` after the earlier requests of a batch: concurrent large results could not be refused in time.
+   * Runs `work` after the earlier requests of a batch: large concurrent results could not be refused in time.
    */
   inTurn(work: () => Promise<void>): Promise<void> {
     if (!this.#isBatch) return work();
@@ -60,7 +60,7 @@ export class OpenPost {
     if (this.stream === undefined && this.#replies.isFull) throw batchIsFull();
   }
 
-  /** Does something once a client that takes no stream has heard nothing for too long. */
+  /** Runs `work` once a client that accepts no stream has waited too long for a message. */
   whenSilent(work: () => void): void {
     if (this.accepts.sse) return;
     const ms = this.#began + limits.silentEndMs - Date.now();

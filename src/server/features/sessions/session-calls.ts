@@ -57,7 +57,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   readonly #parts: CallDependencies;
   readonly #open: OpenCalls;
   #rootsChanges = 0;
-  /** When its tasks were looked at, in Unix ms. */
+  /** When its tasks were last checked, in Unix ms. */
   #looked = Date.now();
 
   constructor(parts: CallDependencies) {
@@ -77,8 +77,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
   }
 
   /**
-   * Looks at the tasks of open calls, at most every `limits.callStreamMs`: a task whose alarm was lost goes on when somebody
-   * looks at it. Never throws.
+   * Checks the tasks of open calls, at most every `limits.callStreamMs`: a task with a lost alarm continues when it is
+   * accessed. Never throws.
    */
   async lookAtTasks(): Promise<void> {
     const now = Date.now();
@@ -226,8 +226,8 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     const stop = (call.stop = new AbortController());
     let nth = 0;
     const tell = changes({ hub }, (notice) => this.#open.tell(call, nth, notice));
-    // A call that stopped at a question asks it from here. Any other call is replayed with a full budget: what its run in the
-    // Worker has used counts for its caller only.
+    // A call that stopped at a question asks it from here. Any other is replayed with full fuel: fuel used in the
+    // Worker counts only against its caller.
     const asked = before?.reason.kind === "input" ? before : undefined;
     const recorded = asked === undefined ? before?.recorded : undefined;
     const context: CallContext = {
@@ -236,7 +236,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
       ...(recorded && { recorded: { ...recorded, notices: 0 } }),
       signal: () => stop.signal,
       notify(notice) {
-        // As in a task, which counts on from here.
+        // Counted as in a task, which continues the count.
         if (notice.isInner !== true) nth++;
         tell(notice);
       },
@@ -249,7 +249,7 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     if (store.row.ready === 0 || call.post?.accepts.sse === false) {
       const { post } = call;
       post?.whenSilent(() => stop.abort(tooSilent()));
-      // Its client hears nothing until the call ends: a stream shows signs of life.
+      // Otherwise the client gets no message until the call ends: a stream shows signs of life.
       const opening = post && setTimeout(() => this.#open.begin(post), limits.keepAliveMs);
       const { tool } = entry;
       const hears = post?.accepts.sse === true;
@@ -279,14 +279,14 @@ export class SessionCalls implements Pick<SessionParts, "awaitTask"> {
     if (call.post !== undefined) this.#open.begin(call.post);
     const tasks = this.#parts.tasks();
     const id = tasks.newId();
-    // Before the task is created: it reports its asks at once.
+    // Stored before the task is created, since that reports its asks at once.
     this.#open.store(Object.assign(call, { task: id }));
     const owner = { session: this.#parts.id, isHidden: true };
     await tasks.create({ ...kept, owner }, Object.assign({}, waiting), { id });
     if (call.isUnwanted) await tasks.cancel(id);
   }
 
-  /** Makes a task of a call if its client requests one. */
+  /** Runs a call as a task if its client requests one. */
   async #asTask(call: Call, entry: Entry, params: Json, meta: Json) {
     const { store, id: session } = this.#parts;
     const { tool } = entry;

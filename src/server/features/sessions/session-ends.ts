@@ -11,7 +11,7 @@ export interface SessionFacts {
 export type KnownSessions = Readonly<Record<string, Partial<SessionFacts>>>;
 
 /**
- * The record of which sessions have ended and which have an object, for the tickets of one hour. Isolates share it through a
+ * Records which sessions have ended and which have an object, for the tickets of one hour. Isolates share it through a
  * Durable Object, which is deleted when these tickets have expired.
  */
 export class SessionEnds {

@@ -75,7 +75,7 @@ export async function cancelSessionTask(params: Json, session: SessionParts): Pr
   return olderTask(await taskIn(params, session));
 }
 
-/** Answers with the task's result when it ends; the asks of its servlet go on the stream of this call. */
+/** Answers with the task's result when it ends; the asks of its servlet are sent on the stream of this call. */
 export async function awaitTask(
   params: Json,
   session: SessionParts,
@@ -85,7 +85,7 @@ export async function awaitTask(
   return undefined;
 }
 
-/** The principal's task that params name. Throws `invalid_params` for an unknown one. */
+/** The principal's task that the params name. Throws `invalid_params` for an unknown task. */
 async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask> {
   demandTasks(session);
   const id = stringParam(params, "taskId");
@@ -95,7 +95,7 @@ async function taskIn(params: Json, session: SessionParts): Promise<DetailedTask
   return task;
 }
 
-/** The session's call as a task stores it; its servlet runs with this even if it never becomes a task. */
+/** The session's call in the form that a task stores. Its servlet runs with this even if it never becomes a task. */
 export async function taskCallOf(
   { request, method, scopes, trace }: SessionCall,
   { store, id: session }: { store: SessionStore; id: string },
@@ -156,7 +156,7 @@ function placeOf(cursor: unknown): number {
 export const isListener = ({ request, method }: StoredCall): boolean =>
   request === null && method === TASK_RESULT;
 
-/** Sends those notifications of a call that its client wants, and records the progress. */
+/** Sends the notifications of a call that its client wants, and records the progress. */
 export function hearing(
   call: StoredCall,
   store: SessionStore,

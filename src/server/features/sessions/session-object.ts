@@ -31,10 +31,10 @@ export type BegunCall = {
   | { reply: string }
 );
 
-/** Whose a session is, and at which endpoint it began. */
+/** The owner of a session, and the endpoint where it began. */
 export type SessionOwner = Pick<Principal, "name" | "profile">;
 
-/** A client as `initialize` describes it, with the negotiated revision. */
+/** A client as described by `initialize`, with the negotiated revision. */
 export type IntroducedClient = ClientDescription & { protocolVersion: string };
 
 /** A new session. */
@@ -47,7 +47,7 @@ export interface NewSession {
 
 /** A session that a request names. Its methods resolve to undefined once it has ended. */
 export interface NamedSession {
-  /** Contents of its id, if that is a ticket. */
+  /** Contents of its id if that is a ticket. */
   readonly ticket?: SessionTicket;
   /** Answers a POST in the session's object. */
   post(post: Post): Promise<Response | Reply | undefined>;

@@ -1,4 +1,7 @@
-/** Requests that begin sessions, or belong to one. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management */
+/**
+ * Requests that begin a session or belong to one.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+ */
 import { waitUntil } from "cloudflare:workers";
 import { Fault } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
@@ -30,7 +33,7 @@ const SESSION_HEADER = "mcp-session-id";
 
 /** The requests to the sessions of a Worker. */
 export function sessionRequests(sessions: SessionDirectory): SessionRequests<NamedSession> {
-  /** The session that a request names; undefined if it names none, or if the body begins a new session. Throws `no_session`. */
+  /** The session that a request names; undefined without one or if the body begins a session. Throws `no_session`. */
   async function named({ headers, principal, leaving }: Exchange, body?: unknown) {
     const id = headers.get(SESSION_HEADER);
     if (id === null || isInitialize(body)) return undefined;
@@ -42,7 +45,7 @@ export function sessionRequests(sessions: SessionDirectory): SessionRequests<Nam
     begin: (request, exchange) => begin(request, exchange, sessions),
     post(post, exchange) {
       const answering = answer(post, exchange);
-      // A client that leaves has not cancelled its call.
+      // A client that disconnects has not cancelled its call.
       if (post.session instanceof TicketSession) waitUntil(answering.catch(() => {}));
       return answering;
     },
@@ -94,7 +97,7 @@ function responseOf(reply: Response | Reply): Response {
   return reply.status === 202 ? new Response(null, { status: 202 }) : replyResponse(reply);
 }
 
-/** Makes a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
+/** Begins a session. https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization */
 async function begin(
   { id, params }: RpcRequest,
   exchange: Exchange,

@@ -3,7 +3,7 @@ import type { Ask } from "../../kernel/core/asks.ts";
 import type { RequestId } from "../../kernel/mcp/wire/message.ts";
 import { SealedRows } from "../../kernel/storage/sealed-rows.ts";
 
-/** A session's row: all that is not sealed. */
+/** A session's row: the columns that are not sealed. */
 export interface SessionRow extends Record<string, SqlStorageValue> {
   principal: string;
   /** The profile at whose endpoint it began; null at `/mcp`. */
@@ -68,7 +68,7 @@ export type OpenAsk = Ask & {
 };
 
 /**
- * `calls.sent` is 1 once a call has sent an HTTP request that must not be repeated; `pages` has the pages that the client
+ * `calls.sent` is 1 once a call has sent an HTTP request that must not be repeated; `pages` has the pages that the user
  * was asked to open, oldest first, each by the digest of its `elicitationId`.
  */
 export const SCHEMA = `

@@ -30,11 +30,11 @@ export class SessionStore {
   readonly #storage: DurableObjectStorage;
   readonly alarm: Alarm;
   #row: SessionRow | undefined;
-  /** `used` as it is stored. */
+  /** The stored value of `used`. */
   #storedUse = 0;
   #client: Promise<IntroducedClient> | undefined;
   #principal: Principal | undefined;
-  /** Undefined if they are not narrowed. */
+  /** Undefined if the scopes are not narrowed. */
   #scopes: Promise<readonly string[] | undefined> | undefined;
 
   constructor(storage: DurableObjectStorage, sealer: Sealer) {
@@ -72,7 +72,7 @@ export class SessionStore {
   }
 
   /**
-   * Retries `work` for about three minutes, for as long as the session exists: for work that its client waits for and
+   * Retries `work` for about three minutes, while the session exists: for work that its client waits for and
    * will not request again. Never throws.
    */
   async insist(work: () => Promise<void>): Promise<void> {
@@ -130,7 +130,7 @@ export class SessionStore {
     this.set({ used });
   }
 
-  /** The next number of its kind. */
+  /** The next number of a stream or server request. */
   next(column: "streams" | "asks"): number {
     const number = this.row[column] + 1;
     this.set({ [column]: number });
@@ -146,13 +146,13 @@ export class SessionStore {
     return this.#principal;
   }
 
-  /** The key of its caller, which is undefined for an anonymous one until `principal` is read. */
+  /** The key of its caller; undefined for an anonymous caller until `principal` is read. */
   get caller(): string | undefined {
     return callerKey(this.#principal ?? { name: this.row.principal });
   }
 
   /**
-   * The client. Before it is initialized it has no capabilities, so it is not asked anything. Throws `Unreadable`
+   * The client; without capabilities before it is initialized, so that it is not asked anything. Throws `Unreadable`
    * if the stored session can no longer be opened.
    */
   async client(): Promise<IntroducedClient> {
@@ -224,8 +224,8 @@ export class SessionStore {
   }
 
   /**
-   * Notes a page that the client is asked to open, by the digest of its id, in which a servlet may have said something; of
-   * too many it forgets the oldest.
+   * Stores a page that the user is asked to open, by a digest of its id, since a servlet may put secrets into the id.
+   * Beyond the limit the oldest page is deleted.
    */
   addPage(elicitationId: string): void {
     const { sql } = this.#storage;
@@ -240,7 +240,7 @@ export class SessionStore {
     return hasRow(this.#storage.sql, take, hexDigestNow(elicitationId));
   }
 
-  /** Returns false if there are too many, or they are too long together. */
+  /** Subscribes to a resource; returns false if the URIs are too many or too long together. */
   subscribe(uri: string): boolean {
     const { sql } = this.#storage;
     const query =
@@ -270,7 +270,7 @@ export class SessionStore {
     return true;
   }
 
-  /** Tasks that the client has created, oldest first, after this place in the list. */
+  /** Tasks created by the client, oldest first, after this place in the list. */
   tasks(after: number, count: number): { at: number; id: string }[] {
     this.#dropOverdueTasks();
     return this.#storage.sql

@@ -15,13 +15,13 @@ export const OWN = 0;
 
 /** Options of `send`. Everything is written in one transaction with the message. */
 interface SendOptions {
-  /** Minor messages are dropped first when a client does not read its stream. */
+  /** True for a message that is dropped first when a client does not read its stream. */
   isMinor?: boolean;
   texts?: Record<string, unknown>;
   also?: () => void;
 }
 
-/** The session that has the streams. */
+/** The parts of a session that its streams need. */
 interface Streaming {
   /** True while more messages may follow on this stream. */
   goesOn(stream: number): boolean;
@@ -42,7 +42,7 @@ export class SessionStreams {
   /** Prefix of this session's event ids, to recognize ids of other sessions. */
   readonly #tag: string;
   readonly #open = new Map<number, Connection>();
-  /** These and earlier ones with unread bytes, oldest first. */
+  /** The open connections and earlier ones with unread bytes, oldest first. */
   #connections: Connection[] = [];
   /** Number of the newest event that a crash cannot lose: clients must know no later one. */
   #durable: number;
@@ -70,8 +70,8 @@ export class SessionStreams {
   }
 
   /**
-   * Settles when the message is durable, and written to its connection if there is one. A minor one is dropped where too many
-   * of its caller are not durable yet: servlets may send them faster.
+   * Settles when the message is durable and was written to its connection, if any. Drops a minor message if too many
+   * of its caller's are not durable yet: servlets may send them faster than they are stored.
    */
   async send(
     stream: number,
@@ -79,7 +79,7 @@ export class SessionStreams {
     { isMinor = false, texts, also }: SendOptions = {},
   ): Promise<void> {
     const bytes = stringBytes(message);
-    // Counted apart from what its caller should read.
+    // Counted apart from the caller's unread bytes.
     const queued = new Unread(countedUnder(this.#store.caller), unstored);
     if (isMinor && queued.leavesTooMuch(bytes)) return;
     queued.bytes = bytes;
@@ -100,7 +100,7 @@ export class SessionStreams {
       this.#afterwards(() => {
         this.#durable = seq;
         const text = this.#event(stream, seq, message);
-        // Its client may have no id to come back with yet.
+        // The client may have no event id to reconnect with yet.
         if (connection?.isFullFor(text) && connection.backlogBytes <= limits.smallAnswer)
           connection.close(this.#ending(stream, seq - 1));
         else connection?.write(text);
@@ -111,7 +111,7 @@ export class SessionStreams {
   }
 
   /**
-   * Does this when all that was stored before is durable. workerd holds a response back until then, but not the later
+   * Calls `write` when all earlier writes are durable. workerd holds a response back until then, but not later
    * bytes of its body: a crash could lose an event whose id the client knows.
    */
   #afterwards(write: () => void): void {
@@ -119,7 +119,7 @@ export class SessionStreams {
     this.#written = written.catch(() => {}); // The object is reset where its storage fails.
   }
 
-  /** The response that is the stream of a POST. */
+  /** The response with the stream of a POST. */
   begin(stream: number): Response {
     const connection = this.#connect(stream, this.#events.newest);
     this.#open.set(stream, connection);
@@ -127,7 +127,7 @@ export class SessionStreams {
   }
 
   /**
-   * The stream of this event, or else the session's own. It replaces an older connection to the same stream, whose
+   * The stream of this event, or the session's own stream. It replaces an older connection to the same stream, whose
    * client may have disconnected unnoticed.
    *
    * Throws `invalid_request` for an id of another session, `method_not_allowed` for a stream that the client has read
@@ -151,7 +151,7 @@ export class SessionStreams {
       this.#relieve();
       await this.#repeat(stream, after, connection);
       if (!connection.isOpen) return;
-      this.#open.get(stream)?.close(); // Of a concurrent request for the same stream.
+      this.#open.get(stream)?.close(); // Opened by a concurrent request.
       if (this.#goesOn(stream)) this.#open.set(stream, connection);
       else connection.close();
     });
@@ -166,7 +166,7 @@ export class SessionStreams {
     });
   }
 
-  /** Closes all streams of a session that ends, also those whose clients are still sent what they have missed. */
+  /** Closes all streams of a session that ends, including those that still send missed messages. */
   end(): void {
     for (const connection of this.#connections) connection.close();
   }
@@ -207,13 +207,13 @@ export class SessionStreams {
     return connection;
   }
 
-  /** True if connections begin with an event without data: clients of older revisions take it for a broken message. */
+  /** True if connections begin with an event without data. Clients of older revisions take it for a broken message. */
   get #primes(): boolean {
     return hasTasks(this.#store.row.version);
   }
 
   /**
-   * The last event of an expired connection: when to reconnect and, for clients that got no priming event, the id to
+   * The last event of an expired connection: the reconnection delay and, for clients without a priming event, the id to
    * reconnect with. Without a new id from each connection go-sdk gives up after five; the event has a name of its own
    * and no data, so that no client takes it for a message.
    */
@@ -228,14 +228,14 @@ export class SessionStreams {
     return Math.min(Math.max(limits.retryMs, Math.round(silentMs / 4)), limits.maxRetryMs);
   }
 
-  /** True if a stream has no event after this one and none will follow. */
+  /** True if a stream has no event after this one, and none will follow. */
   async #isRead(stream: number, after: number): Promise<boolean> {
     if (this.#goesOn(stream)) return false;
     await this.#last; // Its last message may not be stored yet.
     return !this.#events.hasAfter(stream, after);
   }
 
-  /** Sends the events of a stream after this one; where its caller should read others first, as many as there is room for. */
+  /** Sends the events of a stream after this one, or as many as its caller's unread bytes leave room for. */
   async #repeat(stream: number, after: number, connection: Connection): Promise<void> {
     let seen = after;
     for await (const { seq, message } of this.#events.after(stream, after)) {
@@ -247,8 +247,8 @@ export class SessionStreams {
   }
 
   /**
-   * Breaks off the oldest unread connections while all of them have more unread bytes than the session stores
-   * bytes: a client can have a stream for each call, and request the same messages again and again.
+   * Breaks off the oldest unread connections while all of them have more unread bytes than the session may store
+   * in all: a client can have a stream for each call, and request the same messages again and again.
    */
   #relieve(): void {
     const isInUse = ({ isOpen, backlogBytes }: Connection) => isOpen || backlogBytes > 0;
@@ -292,33 +292,33 @@ interface Row extends Record<string, SqlStorageValue> {
   at: number;
 }
 
-/** All events that are stored. */
+/** Totals of the stored events. */
 interface StoredEvents {
   events: number;
   bytes: number;
-  /** Bytes that are counted for the session's caller, in whole MiB. */
+  /** Bytes counted against the caller's quota, in whole MiB. */
   counted: number;
 }
 
-/** An event that is stored for its client. */
+/** A stored event. */
 interface StoredEvent {
   seq: number;
   /** JSON text. */
   message: string;
 }
 
-/** A message that is about to be stored. */
+/** An event that is about to be stored. */
 interface NewEvent {
   stream: number;
-  /** Of its message. */
+  /** Bytes of its message. */
   bytes: number;
   /** Minor events are dropped first. */
   isMinor: boolean;
-  /** True where a client is connected to its stream. */
+  /** True if a client is connected to its stream. */
   isRead: boolean;
 }
 
-/** The messages on a session's streams, numbered and stored until clients have had time to reconnect for them. */
+/** The messages of a session's streams, numbered and stored until clients have had time to reconnect for them. */
 class SessionEvents {
   readonly #store: SessionStore;
   readonly #sql: SqlStorage;
@@ -349,7 +349,7 @@ class SessionEvents {
     return (this.#known = { ...total, counted });
   }
 
-  /** Counts each MiB that another message fills; `trim` drops older ones where its caller may store no more. */
+  /** Counts each MiB that another message fills; `trim` drops older messages if its caller may store no more. */
   async countMore(bytes: number): Promise<void> {
     const total = this.#total;
     const most = Math.min(total.bytes + bytes, limits.sessionEventBytes);
@@ -358,7 +358,7 @@ class SessionEvents {
         await this.#countStored();
       } catch (error) {
         if (Fault.from(error).code === "too_many") return;
-        // Nothing is dropped for a count that has failed.
+        // A failed count drops no messages.
         report(error);
       }
       total.counted += PART;
@@ -380,7 +380,7 @@ class SessionEvents {
     return seq === null ? this.newest : seq - 1;
   }
 
-  /** True where events of a stream after this one are stored. */
+  /** True if events of a stream after this one are stored. */
   hasAfter(stream: number, after: number): boolean {
     const left = "SELECT 1 FROM events WHERE stream = ? AND seq > ? LIMIT 1";
     return hasRow(this.#sql, left, stream, after);

@@ -33,7 +33,7 @@ import { SessionCalls } from "./session-calls.ts";
 import { OWN, SessionStreams } from "./session-streams.ts";
 import { hears } from "../../kernel/servlets/hearing.ts";
 
-/** The state with which the object of a session with a ticket is created. */
+/** The initial state of the object of a session with a ticket. */
 type InitialState = NewSession & { isReady: boolean };
 
 /** The parts of the server that a session uses. */
@@ -57,10 +57,10 @@ interface SessionLists {
 }
 
 /**
- * One client's session. Its calls run here; one that has to wait for its client, or takes long, continues in a
+ * One client's session. Its calls run here; a call that has to wait for its client, or takes long, continues in a
  * task, which reports its asks and its end to the session. Messages are stored until the client has had time to
- * reconnect for them. For any `principal` but its owner the session does not exist, and its methods return undefined. The
- * caller reads the body of a response to its end, or cancels it.
+ * reconnect for them. For any `principal` but its owner its methods return undefined, as if it did not exist. The
+ * caller must read the body of a response to its end or cancel it.
  */
 export class Session extends DurableObject<HubsEnv> {
   readonly #server: SessionServer;
@@ -72,7 +72,7 @@ export class Session extends DurableObject<HubsEnv> {
   #creating: Promise<void> | undefined;
   /** True once the session has ended: a late request must not create it again. */
   #hasEnded = false;
-  /** Only in an object that holds the record of other sessions. */
+  /** Present only in an object with the record of other sessions. */
   #ends: SessionEnds | undefined;
 
   constructor(state: DurableObjectState, env: HubsEnv, server: SessionServer) {
@@ -163,7 +163,7 @@ export class Session extends DurableObject<HubsEnv> {
     return known;
   }
 
-  /** Tells the console of the session's person, if there is one. */
+  /** Updates the console of the session's person, if any. */
   #inConsole(
     principal: Principal,
     work: (persons: SessionLists, lister: string) => Promise<void>,
@@ -191,14 +191,14 @@ export class Session extends DurableObject<HubsEnv> {
     }
   }
 
-  /** Records that the Worker answers its client, whose request has these scopes. */
+  /** Records a request with these scopes that the Worker answers itself. */
   async recordUse(owner: SessionOwner, scopes?: readonly string[]): Promise<void> {
     if (!(await this.#isThereFor(owner))) return;
     this.#store.touch();
     await this.#store.sees(scopes);
   }
 
-  /** Opens the session's own stream, or the one of the event with this id. */
+  /** Opens the session's own stream, or the stream of the event with this id. */
   async listen(
     owner: SessionOwner,
     lastEventId?: string,
@@ -227,7 +227,7 @@ export class Session extends DurableObject<HubsEnv> {
     return true;
   }
 
-  /** True for this owner's readable session. Ends one that cannot be decrypted: its client then begins another. */
+  /** True for this owner's readable session. Ends a session that cannot be decrypted: its client begins anew. */
   async #isThereFor(owner: SessionOwner): Promise<boolean> {
     if (!this.#store.isOf(owner)) return false;
     try {
@@ -259,7 +259,7 @@ export class Session extends DurableObject<HubsEnv> {
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
       report(error);
-      // Not awaited: ending it calls the same task, which waits for this answer.
+      // Not awaited: ending the session calls the same task, which waits for this answer.
       this.ctx.waitUntil(this.end(this.#store.owner));
       return false;
     }
@@ -290,7 +290,7 @@ export class Session extends DurableObject<HubsEnv> {
     const { owner } = this.#store;
     if (now < used + idleMs) {
       const principal = await this.#store.principal().catch(() => owner);
-      // Until the next alarm has prolonged it.
+      // The expiry until the next alarm prolongs it.
       const until = used + idleMs + limits.sessionIdleMs;
       this.#inConsole(principal, (persons, by) =>
         persons.prolong(by, this.ctx.id.toString(), until),
@@ -298,14 +298,14 @@ export class Session extends DurableObject<HubsEnv> {
       return alarm.set(used + idleMs);
     }
     if (isLate || !this.#protocol.isListening) {
-      // The platform would try a failed alarm again for some minutes only.
+      // The platform retries a failed alarm only for some minutes.
       const retryLater = (error: unknown) => {
         report(error);
         return alarm.set(now + limits.sessionPingMs);
       };
       return void (await this.end(owner).catch(retryLater));
     }
-    await this.#protocol.ping(); // Its client is connected, and an answer counts as use.
+    await this.#protocol.ping(); // The client is connected, and its answer counts as use.
     return alarm.set(used + idleMs + limits.sessionPingMs);
   }
 
@@ -321,14 +321,14 @@ interface SessionDependencies extends Omit<SessionParts, "awaitTask"> {
   /** State of the session's Durable Object. */
   state: DurableObjectState;
   hub: () => DurableObjectStub<Hub>;
-  /** Counts what is stored for its caller. */
+  /** Counts stored bytes against the caller's quota. */
   countStored: CallerQuota["countStored"];
-  /** The scopes that are configured for the API key of this name; undefined if they are not narrowed. */
+  /** The configured scopes of the API key with this name; undefined if they are not narrowed. */
   scopesOf(principal: string): readonly string[] | undefined;
 }
 
 /**
- * The protocol of one session: handles its client's messages, and sends those of the server.
+ * The protocol of one session: handles the client's messages and sends the server's.
  * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
  */
 class SessionProtocol {
@@ -373,7 +373,7 @@ class SessionProtocol {
       }
       if (message.kind === "unreadable" && !isBatch) return replyOf(message.fault, message.id);
     }
-    // Nothing is awaited until each request is an open call, so that the end of the session ends it.
+    // No await before each request is an open call, so that the end of the session ends it.
     if (!store.exists) return undefined;
     const asking = read.filter(({ kind }) => kind === "request" || kind === "unreadable");
     if (asking.length === 0) return failure ? replyOf(failure) : { status: 202, body: "" };
@@ -428,13 +428,13 @@ class SessionProtocol {
   async changed(changes: readonly Notification[]): Promise<void> {
     const { store, registry, scopesOf } = this.#parts;
     for (const { method, params = {}, servlet } of changes) {
-      // It may have ended since the change before.
+      // The session may have ended since the last change.
       if (!store.exists) return;
       const { uri } = params;
       if (typeof uri === "string") {
         if (!store.isSubscribed(uri)) continue;
         const all = await registry();
-        // Those of the newest request, and those that its key has by now.
+        // The scopes of the newest request, and the current ones of its API key.
         const granted = await Promise.all(
           [await store.scopes(), scopesOf(store.row.principal)].map((scopes) =>
             hears(uri, all.within({ ...store.owner, ...(scopes && { scopes }) }), servlet),

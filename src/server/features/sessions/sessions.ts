@@ -29,9 +29,9 @@ interface SessionDependencies {
 
 /** The first character of a session id that is a ticket: ids of objects are hexadecimal. */
 const TICKET_MARK = "~";
-/** Purpose that tickets are sealed for. */
+/** Purpose for which tickets are sealed. */
 const TICKET_PURPOSE = "session";
-/** Characters of the longest ticket: servers and proxies accept some 8 KB of headers. */
+/** Maximum characters of a ticket: servers and proxies accept some 8 KB of headers. */
 const MAX_TICKET_LENGTH = 2048;
 /** Sessions with tickets that an isolate caches: some 2 KB each. */
 const MAX_CACHED = 1000;
@@ -44,7 +44,7 @@ const ENDED_PER_MIB = 10_000;
 const HOUR = 3_600_000;
 
 /**
- * The sessions of a Worker. The id of a new session is a ticket: sealed, it contains all that calls need to know of the
+ * The sessions of a Worker. The id of a new session is a ticket: it contains, sealed, all that calls need of the
  * session. Its object is created when something must be stored, such as a stream or a question.
  */
 export class Sessions implements SessionDirectory {
@@ -59,7 +59,7 @@ export class Sessions implements SessionDirectory {
   /** Sessions with facts that are not recorded yet, by the name of their record. */
   readonly #unrecorded = new Map<string, { sessions: Set<TicketSession>; since: number }>();
 
-  /** How many sessions with tickets have ended here. */
+  /** Number of sessions with tickets that have ended here. */
   #ended = 0;
   readonly #access = {
     object: ({ ticket }: TicketSession) =>
@@ -123,7 +123,7 @@ export class Sessions implements SessionDirectory {
     if (isNew || !(this.#isAlone || isRecent(session.learnedAt, FACTS_MAX_AGE_MS))) {
       waits();
       await this.#access.record(session);
-      // Another request may have found it meanwhile: what either learns later, both must know.
+      // Another request may have found it meanwhile. Both must share one object, and so its facts.
       session = this.#cached.get(id) ?? session;
     }
     this.#cache(id, session);
@@ -140,7 +140,7 @@ export class Sessions implements SessionDirectory {
     return ticket as SessionTicket | undefined;
   }
 
-  /** The session of this object; undefined for an id that this deployment cannot have made. */
+  /** The session with this Durable Object id; undefined for an id that this deployment cannot have made. */
   #stored(id: string, owner: SessionOwner): NamedSession | undefined {
     let object: DurableObjectStub<Session>;
     try {
@@ -174,7 +174,7 @@ export class Sessions implements SessionDirectory {
     const now = Date.now();
     const { sessions, since } = this.#unrecorded.get(name) ?? { sessions: new Set(), since: 0 };
     sessions.add(session);
-    // The request that was to record them may have been stopped.
+    // Otherwise the request that was to record them may have been stopped.
     if (isRecent(since, 2 * RECORD_DELAY_MS)) return;
     this.#unrecorded.set(name, { sessions, since: now });
     const exchange = () => this.#exchange(name, []);
@@ -197,7 +197,7 @@ export class Sessions implements SessionDirectory {
       for (const session of sessions ?? []) this.#recordLater(session);
       throw error;
     }
-    // A session whose object fails is no matter of the others.
+    // A failing object of one session must not affect the others.
     const learn = async (session: TicketSession) => {
       const learning = session.learn(known[session.ticket.object] ?? {});
       await (asked.includes(session) ? learning : learning.catch(report));

@@ -41,7 +41,7 @@ interface Answer {
   begun?: BegunCall;
 }
 
-/** Answers a message of the client, if that needs nothing from the session's object. Throws the fault of an unreadable message. */
+/** Answers a client's message that does not need the session's object. Throws the fault of an unreadable message. */
 export async function answerTicket(
   message: Incoming,
   session: TicketSession,
@@ -161,7 +161,7 @@ async function resultOf(
     signal: () => run.call!.signal(),
     keeper: sendingKeeper(run.sent, () => {}),
     notify: changes(exchange, run.notifier(meta)),
-    // A client that cannot be asked here: the session's object decides how to ask its user.
+    // If the client cannot be asked here, the session's object decides how to ask its user.
     ask: canAsk ? (link ? linkAsker(own, client) : own) : continueInObject,
     gate: (ms) => run.checkWait(ms),
   };
@@ -183,7 +183,7 @@ function continueInObject(): never {
 class TicketRun {
   call: TicketCall | undefined;
   readonly sent: Required<UnrecordedCall> = { hasSent: false };
-  /** Its suspension, if it continues in the session's object. */
+  /** Its suspension if it continues in the session's object. */
   waiting: Suspended | undefined;
   readonly #tool: ToolEntry | undefined;
   readonly #notices: Notification[] = [];
@@ -203,7 +203,7 @@ class TicketRun {
 
   /** Collects notifications for the session's object, which sends them. The first that the client wants suspends the call. */
   notifier(meta: Json): (notice: Notification) => void {
-    // Only the session's object knows the client's log level and the pages that it was sent to, so none is filtered here.
+    // Only the session's object knows the client's log level and its pages, so nothing is filtered by them here.
     const wanted = {
       progressToken: progressTokenOf(meta),
       logLevel: "debug" as const,
@@ -223,7 +223,7 @@ class TicketRun {
 
   /**
    * Suspends the call if it has notified its client, or if `ms` more would exceed its waiting time. A call of a servlet that
-   * keeps state stays in the Worker for as long as it can: a suspended run loses its changes, and other calls may change the
+   * keeps state stays in the Worker as long as possible: a suspended run loses its changes, and others may change the
    * state before it runs again. Throws `cancelled`.
    */
   checkWait(ms: number): void {
@@ -236,7 +236,7 @@ class TicketRun {
   }
 }
 
-/** Tools whose last call sent notifications: their next call most likely does too, so it begins in the session's object. */
+/** Tools whose last call sent notifications: their next call begins in the session's object, as it probably will. */
 const notifyingTools = new WeakSet<ToolEntry>();
 
 const toolOf = ({ entry }: Pick<FoundRequest, "entry">): ToolEntry | undefined =>

@@ -37,7 +37,7 @@ interface SessionObjects {
 /** Interval at which an object is told that its session is in use. An object whose session seems idle pings its client. */
 const USE_REPORT_MS = 5000;
 
-/** A session whose id is a ticket, as one isolate knows it. */
+/** One isolate's view of a session whose id is a ticket. */
 export class TicketSession implements NamedSession {
   readonly ticket: SessionTicket;
   readonly facts: SessionFacts = { hasEnded: false, hasObject: false };
@@ -71,7 +71,7 @@ export class TicketSession implements NamedSession {
     return this.#ageMs >= 2 * limits.sessionIdleMs;
   }
 
-  /** True once all requests go to the session's object, which lives for as long as the session is used. */
+  /** True once all requests go to the session's object, which exists as long as the session is used. */
   get needsObject(): boolean {
     return this.#ageMs >= limits.sessionIdleMs;
   }
@@ -135,7 +135,7 @@ export class TicketSession implements NamedSession {
     try {
       await this.#endAll();
     } catch (error) {
-      this.facts.hasEnded = false; // Its client may end it again.
+      this.facts.hasEnded = false; // The client may end it again.
       throw error;
     }
     this.#objects.recordLater(this);
@@ -173,7 +173,7 @@ export class TicketSession implements NamedSession {
       try {
         await this.#objects.record(this);
       } catch (error) {
-        this.facts.hasObject = false; // Else nobody would record it any more.
+        this.facts.hasObject = false; // Otherwise it would never be recorded again.
         throw error;
       }
     } else if (this.needsObject) {
@@ -190,7 +190,7 @@ class OpenCall implements TicketCall {
   isUnwanted = false;
   readonly #leaving: () => AbortSignal;
   readonly #close: () => void;
-  /** The platform does not let another request abort a signal of this one, but lets it settle a promise. */
+  /** Another request cannot abort a signal of this request on the platform, but it can settle a promise. */
   readonly #cancelled = Promise.withResolvers<void>();
   #stop: AbortController | undefined;
 

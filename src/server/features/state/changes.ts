@@ -1,8 +1,8 @@
-/** What a call in the state of a servlet has changed: clients hear of it once the call is committed. */
+/** Changes made by a call of a servlet with state. Clients are notified once the call is committed. */
 import type { Audience, Notification } from "../../kernel/core/model.ts";
 import type { Ending } from "../../kernel/wasm/call.ts";
 
-/** A list, or the resource with this URI, has changed. */
+/** A notification that a list, or the resource with this URI, has changed. */
 export interface ChangeNotification {
   method: string;
   uri?: string;

@@ -5,18 +5,18 @@ import type { Facets, StateBackend } from "./state-backend.ts";
 /** The name of the facet. */
 export const FACET = "state";
 
-/** True if a facet of this object has ever kept something that was not deleted. */
+/** True if a facet of this object has state that was not deleted. */
 export const hasFacet = ({ storage }: DurableObjectState): boolean =>
   hasTable(storage.sql, "facet");
 
-/** Deletes the state that is kept in a facet of this object; opening it is not needed. */
+/** Deletes the state in a facet of this object without opening the facet. */
 export function deleteFacet(object: DurableObjectState): void {
   if (!hasFacet(object)) return;
   object.facets.delete(FACET);
   object.storage.sql.exec("DROP TABLE facet");
 }
 
-/** The facets of a server that can install nothing: what earlier installs have kept can only be deleted. */
+/** The facets of a server that cannot install servlets: the state of earlier installs can only be deleted. */
 export const noFacets: Facets = {
   open(object): StateBackend {
     const refuse = () =>

@@ -8,35 +8,35 @@ import type { Instance } from "../../kernel/wasm/link.ts";
 /** Extism's variables. */
 export type Variables = ReadonlyMap<string, Uint8Array>;
 
-/** An instance whose memory and globals are those that its object has stored, and the variables that go with it. */
+/** An instance with the stored memory and globals of its object, and its variables. */
 export interface KeptInstance {
   instance: Instance;
   vars: Variables;
-  /** The blocks of its memory as they are stored. */
+  /** The stored content of its memory blocks. */
   blocks: KnownBlocks;
-  /** By the numbers of blocks: 1 if a pristine instance has something there. */
+  /** By block number: 1 if the block is not zero in a pristine instance. */
   used: Uint8Array;
 }
 
 interface Evictable extends KeptInstance {
   program: Program;
-  /** True if its blocks are all that are stored. */
+  /** True if `blocks` has all stored blocks. */
   hasAllBlocks: boolean;
 }
 
-/** Something that is kept in memory, and its bytes there. */
+/** A cached value and the bytes of memory that it takes. */
 interface Held<T> {
   kept: T;
   bytes: number;
 }
 
-/** The instances that objects of this isolate keep between calls. */
+/** The instances that objects of this isolate cache between calls. */
 const instances = new Map<object, Held<Evictable>>();
 /** The blocks of objects whose instances were evicted, so that they need not be read again; the oldest first. */
 const memories = new Map<object, Held<KnownBlocks>>();
 let bytesOfAll = 0;
 
-/** Takes out what is still kept for an object: its instance, else its blocks, else nothing. */
+/** Removes and returns what is cached for an object: its instance, or else its blocks. */
 export function takeKept(
   object: object,
 ): KeptInstance | { instance?: undefined; blocks?: KnownBlocks } {
@@ -44,9 +44,9 @@ export function takeKept(
 }
 
 /**
- * Keeps an instance for the next call of its object. Beyond `limits.keptInstanceBytes` in the isolate, others are evicted:
- * first instances, which go back to the pool of their servlet, then the oldest blocks. An instance is evicted at random:
- * where objects are called in turn and one too many is kept, the oldest is always the one that is called next.
+ * Caches an instance for the next call of its object. Beyond `limits.keptInstanceBytes` an isolate evicts others:
+ * first instances, which return to the pool of their servlet, then the oldest blocks. A random instance is evicted:
+ * if objects are called in turn and one instance too many is cached, the oldest is always the next to be called.
  */
 export function keepInstance(object: object, kept: Evictable): void {
   let bytes = heldBytes(kept) + bytesOf(kept.blocks);
@@ -79,19 +79,19 @@ function heldBytes({ instance, used, blocks, hasAllBlocks }: Evictable): number 
   return bytes;
 }
 
-/** Drops what is kept for an object. */
+/** Drops what is cached for an object. */
 export function dropKept(object: object): void {
   const { instance } = takeKept(object);
   if (instance !== undefined) drop(instance);
 }
 
-/** Keeps an instance's blocks and gives it back to the pool; drops both if not all of its blocks are known. */
+/** Caches an instance's blocks and returns it to the pool; drops both if not all of its blocks are known. */
 function evict(object: object, { instance, program, blocks, hasAllBlocks }: Evictable): void {
   if (!hasAllBlocks) return drop(instance);
   put(memories, object, { kept: blocks, bytes: bytesOf(blocks) });
   const { marks } = instance.body!;
   if (marks === undefined) return drop(instance);
-  // The pool resets what is marked. Storing the state has cleared the marks, so all blocks that differ are marked again.
+  // The pool resets marked blocks. Storing the state has cleared the marks, so mark all blocks that differ.
   for (const nth of blocks.keys()) mark(marks.memory, nth * BLOCK, BLOCK);
   giveBack(program, instance);
 }

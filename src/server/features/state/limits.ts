@@ -22,27 +22,27 @@ const own = addLimits({
     anonymousStateMs: 7 * 24 * 3_600_000,
   },
   internal: {
-    /** How long a call inside waits for the state of its servlet while calls around it hold the state of theirs: others may wait for that. */
+    /** Timeout of an inner call for the state of its servlet if an outer call holds another state. */
     innerTurnMs: 5000,
-    /** How long an export or import of a state may stand still: it holds the state. */
+    /** How long an export or import of a state may stall, since it holds the state. */
     stateStallMs: 30_000,
     /**
-     * Above `callerStateBytes`, for calls that add nothing to files: also where a caller has used up everything, what is
-     * there can be read and deleted, and a servlet can begin, though its memory grows by some pages for that. One scope
-     * gets 1 MiB of it at most, and scopes that keep nothing yet get half of it in all.
+     * Reserve above `callerStateBytes` for calls that add nothing to files: a caller that has used up everything can
+     * still read and delete data, and a servlet can start, though its memory grows by some pages for that. One scope
+     * gets at most 1 MiB of it, and scopes without state share half of it.
      */
     callerReserveBytes: 64 * 1024 * 1024,
     /**
-     * How long the request that has made a call may take to answer the object in which its guest runs: others wait
+     * Time for the request that made a call to answer the object in which its guest runs, since other calls wait
      * meanwhile. Longer than `resumeWaitMs`.
      */
     hookMs: 30_000,
     /**
-     * Endings that one scope keeps for tasks whose object died before it heard of them, and their bytes: such a task
-     * asks again within minutes, and no more than `queuedCalls` are on their way at once.
+     * Endings that one scope stores for tasks whose object died before it received them, and their bytes: such a task
+     * asks again within minutes, and at most `queuedCalls` are pending at once.
      */
     endings: 1000,
-    /** Memory of the instances that objects of one isolate keep between calls; others are loaded again. */
+    /** Memory of the instances that objects of one isolate cache between calls; others are loaded again. */
     keptInstanceBytes: 32 * 1024 * 1024,
   },
 });

@@ -33,7 +33,7 @@ export function operatedStates(env: OperatedEnv, owners: () => Promise<readonly 
       const state = await objectOf(servlet, scope);
       return unsettled(await state.summary(refIn(servlet)));
     },
-    /** The whole as a file. */
+    /** The whole state as a file. */
     async exported(servlet: StateOwner, scope: Scope) {
       const state = await objectOf(servlet, scope);
       return unsettled(await state.exported(refIn(servlet)));
@@ -53,12 +53,12 @@ export function operatedStates(env: OperatedEnv, owners: () => Promise<readonly 
     /** Deletes all states of one caller, by its key. Returns the names of servlets that may have kept something. */
     async forgetCaller(caller: string): Promise<string[]> {
       if (objects === undefined) return [];
-      // Where a client has no sessions, a servlet that keeps state for sessions has that of its caller.
+      // Clients without sessions: a servlet with state for sessions has it for the caller.
       const keeping = (await owners()).filter(
         ({ state = "call" }) => state === "caller" || state === "session",
       );
       for (const owner of keeping) await forget(owner, callerScope(owner.state, caller));
-      // Also the state of sessions, and of servlets that are no longer served, or keep it for others now.
+      // Includes the state of sessions, and of servlets that are no longer served or have another scope now.
       const held = (await env.QUOTAS?.getByName(caller).holding()) ?? [];
       for (const id of held) unsettled(await objects.get(objects.idFromString(id)).forget());
       return [...new Set(keeping.map(({ name }) => name))];

@@ -4,11 +4,11 @@ import { BLOCK, type Range } from "../../kernel/wasm/marks.ts";
 /** Bytes that are compared and stored as a whole: most pieces are one or two of these cells. */
 export const CELL = 16;
 export const CELLS = BLOCK / CELL;
-/** Before each piece, in one word: its first cell in the memory, and in the lowest byte how many follow that. */
+/** Header of each piece, one word: its first cell in the memory, and in the lowest byte the number of further cells. */
 const HEAD = 4;
 const WORD = 4;
 
-/** The cells in these ranges that are not as their blocks are known, in order. A block that is not known is left out. */
+/** The cells in these ranges that differ from their known blocks, in order. Skips blocks that are not known. */
 export function changedCells(
   memory: Uint8Array,
   known: ReadonlyMap<number, Uint8Array>,
@@ -25,7 +25,7 @@ export function changedCells(
       if (block === undefined) continue;
       const before = words(block);
       const end = begin / WORD;
-      // In words of 32 bits: V8 makes an object of each word of 64 where it has not optimised this.
+      // In words of 32 bits: V8 allocates an object for each 64-bit word in code that it has not optimized.
       for (let word = at % (BLOCK / WORD); at < end; word += 4, at += 4) {
         const isSame =
           now[at] === before[word] &&
@@ -46,7 +46,7 @@ export function isZero(memory: Uint8Array, nth: number): boolean {
   return true;
 }
 
-/** These cells of a memory, which are in order, as pieces. None is in two blocks. */
+/** These cells of a memory, in ascending order, as pieces. No piece crosses a block boundary. */
 export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Array {
   const pieces = new Uint8Array(cells.length * (HEAD + CELL));
   const heads = new DataView(pieces.buffer);
@@ -64,14 +64,14 @@ export function piecesOf(memory: Uint8Array, cells: readonly number[]): Uint8Arr
   return pieces.subarray(0, end);
 }
 
-/** A run of changed bytes in block `nth`, which begins at cell `cell` of the block. */
+/** A run of changed bytes in block `nth` that begins at cell `cell` of the block. */
 export interface Piece {
   nth: number;
   cell: number;
   bytes: Uint8Array;
 }
 
-/** The pieces, each with its block and its first cell there. */
+/** Iterates over the pieces. */
 export function* inPieces(pieces: Uint8Array): Generator<Piece> {
   const heads = new DataView(pieces.buffer, pieces.byteOffset);
   for (let begin = 0; begin < pieces.length;) {

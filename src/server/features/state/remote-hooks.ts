@@ -1,6 +1,6 @@
 /**
- * The part of a call that stays where it was made, while its guest runs in the Durable Object of its state:
- * what it asks and stores goes back by RPC.
+ * The part of a call that stays where the call was made, while its guest runs in the Durable Object of its state:
+ * the guest's questions and journal go back by RPC.
  */
 import { settled, unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { RpcTarget, waitUntil } from "cloudflare:workers";
@@ -19,7 +19,7 @@ import type { CallParts } from "../../kernel/servlets/setup.ts";
 /** The functions of a call that its guest may call from another object or isolate, with those that store its journal. */
 type Functions = Required<CallFunctions & Pick<Keeper, "begin" | "intend" | "keep">>;
 type FunctionName = keyof Functions;
-/** The arguments of each that cross, and whether the call's signal follows them. Whoever calls may be hostile. */
+/** The number of arguments that cross, and whether the call's signal follows them. The caller may be hostile. */
 const PARAMETERS: Readonly<Record<FunctionName, { count: number; hasSignal?: true }>> = {
   ask: { count: 1, hasSignal: true },
   lookUp: { count: 1, hasSignal: true },
@@ -31,7 +31,7 @@ const PARAMETERS: Readonly<Record<FunctionName, { count: number; hasSignal?: tru
   keep: { count: 3 },
 };
 
-/** Those that a call has. */
+/** The functions that a call has. */
 function functionsOf(call: RunContext): Partial<Functions> {
   const { keeper } = call;
   const all: Partial<Functions> = {};
@@ -58,13 +58,13 @@ export class CallHooks extends RpcTarget implements RemoteHooks {
   }
 
   /**
-   * Calls the function with this name. `now` is the time where the guest runs. That clock may be ahead of this one, and a guest
-   * that sleeps must see the whole time pass. A lead of more than `clockSlackMs` means that a clock was set back, and counts as
-   * that.
+   * Calls the function with this name. `now` is the guest's time. Its clock may be ahead of this one, and a guest
+   * that sleeps must see the whole time pass. A lead beyond `clockSlackMs` means that a clock was set back, and is
+   * limited to that.
    */
   call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>> {
     return this.#waiting((signal) => {
-      // The name is not repeated, nor logged: a hostile isolate could choose it a thousand times in a call.
+      // The name is neither repeated nor logged: a hostile isolate could choose it a thousand times in a call.
       if (typeof name !== "string" || !Object.hasOwn(this.#functions, name))
         throw new Fault("invalid_params", "The call has no such function.");
       const { count, hasSignal } = PARAMETERS[name];
@@ -84,7 +84,7 @@ export class CallHooks extends RpcTarget implements RemoteHooks {
     this.#call.notify(notification);
   }
 
-  /** Does work that the guest waits for. From then on, the guest is cancelled when its result is no longer wanted. */
+  /** Does work that the guest waits for. From now on the guest is cancelled when its result is no longer wanted. */
   #waiting<T>(work: (signal: AbortSignal) => Promise<T> | T): Promise<Settled<T>> {
     return settled(() => work(this.#signal()));
   }
@@ -137,7 +137,7 @@ export class DepartureWatch {
 }
 
 /**
- * The hook's answer. Throws `unavailable` where it does not come: who has made the call is gone, and others wait for
+ * The hook's answer. Throws `unavailable` if it does not come: the call's request is gone, and others wait for
  * the state that it holds.
  */
 async function answered<T>(answer: Promise<Settled<T>>): Promise<T> {
@@ -156,7 +156,7 @@ const gone = () =>
     "The request that made this call is gone, so the call was stopped. Nothing was changed. Call again.",
   );
 
-/** The answer of a hook that may take long. Throws `unavailable` as `answered`, and rejects once the signal aborts. */
+/** The answer of a hook that may take long. Throws as `answered`, and once the signal aborts. */
 async function answeredLater<T>(
   answer: Promise<Settled<T>>,
   hooks: RemoteHooks,
@@ -173,12 +173,12 @@ async function answeredLater<T>(
   }
 }
 
-/** Functions that may take as long as the call. Any other answers within `limits.hookMs`, or its caller is taken to be gone. */
+/** Functions that may take as long as the call. Any other must answer within `limits.hookMs`. */
 const LONG: ReadonlySet<FunctionName> = new Set(["callTools"]);
 
 /**
- * The context of a guest whose call is elsewhere: its functions call `hooks` by RPC. `sent` collects notifications that are on
- * their way.
+ * The context of a guest whose call is in another isolate: its functions call `hooks` by RPC. `sent` collects pending
+ * notifications.
  */
 export function contextOf(
   hooks: RemoteHooks,
@@ -196,7 +196,7 @@ export function contextOf(
   const { begin, intend, keep, ...own } = remote as unknown as Partial<Functions>;
   return {
     ...(own as CallFunctions),
-    // It fails where who has made the call is gone: then nobody hears of it.
+    // Fails if the request that made the call is gone; then nobody receives it.
     notify: (notification) => void sent.push(hooks.notify(notification).catch(() => {})),
     keeper: begin && keep && { begin, keep, ...(intend && { intend }) },
   };
@@ -233,16 +233,16 @@ export class RemoteSignal {
   }
 }
 
-/** The hooks of a call that is somewhere else. */
+/** The hooks of a call in another object or isolate. */
 export interface RemoteHooks {
   call(name: FunctionName, args: unknown[], now: number): Promise<Settled<unknown>>;
   isThere(): Promise<Settled<void>>;
   notify(notification: Notification): Promise<void>;
 }
 
-/** The functions that a call provides to a guest elsewhere, and whether it may be replayed. */
+/** The functions that a call provides to a remote guest, and whether it may be replayed. */
 export interface HookSupport {
-  /** Others are not called. */
+  /** The only functions that are called. */
   functions: FunctionName[];
   /** True if the call may be run again from its record. */
   repeats: boolean;
@@ -255,7 +255,7 @@ export const hookSupportOf = (call: RunContext): HookSupport => ({
 
 /** A run of a servlet's export in another isolate. */
 export interface RemoteRun {
-  /** Unique, to cancel it by. */
+  /** Unique; used to cancel the run. */
   id: string;
   export: string;
   input: string;
@@ -277,8 +277,8 @@ export interface StatefulRun extends RemoteRun {
 /** An import into the state of a servlet. */
 export interface StateImport {
   servlet: ServletRef;
-  /** For whom it is kept; absent where that is not one caller. */
+  /** The caller whose state it is; absent if it is not that of one caller. */
   caller?: string;
-  /** Files alone, without the memory. */
+  /** True for files alone, without the memory. */
   filesOnly: boolean;
 }

@@ -11,8 +11,8 @@ export interface Rest {
 }
 
 /**
- * Gives a pristine instance its globals and the size of its memory, which is not filled, and returns its variables.
- * Throws where they cannot be those of an instance of this build.
+ * Sets the globals and the memory size of a pristine instance (not the content), and returns its variables.
+ * Throws if they cannot belong to an instance of this build.
  */
 export function applyRest(
   instance: Instance,
@@ -25,7 +25,7 @@ export function applyRest(
   }
   if (pages > before) {
     const memory = instance.exports["memory"] as WebAssembly.Memory;
-    // One that has served another call may be larger than it seems.
+    // An instance that has served another call may be larger already.
     memory.grow(Math.max(0, pages - memory.buffer.byteLength / 65536));
     size!.value = pages;
   }

@@ -41,8 +41,8 @@ import {
 import { StateSealing } from "./state-sealing.ts";
 
 /**
- * Of the bytes that a caller may still store, those that files leave for the memory that their call changes, or half
- * of the rest.
+ * Bytes of the caller's room that files must leave for memory changed by the same call, or half
+ * of the room if that is less.
  */
 const MEMORY_ROOM_BYTES = 1024 * 1024;
 
@@ -55,23 +55,23 @@ const COMPARE_FUEL = 1;
 const SEAL_FUEL = 3;
 const WRITE_FUEL = 5;
 
-/** A database that nothing else uses, such as the storage of a Durable Object. */
+/** A database for this state alone, such as the storage of a Durable Object. */
 export interface StateStorage {
   sql: Sql;
   transactionSync(change: () => void): void;
 }
 
-/** The parts of a servlet on which its state depends. */
+/** The parts of a servlet that its state depends on. */
 export type StatefulServlet = Pick<PreparedServlet, "name" | "manifest" | "hash" | "files">;
 
-/** How an export of a servlet is run in its state. */
+/** A run of a servlet's export with its state. */
 export interface ScopeRun {
   servlet: StatefulServlet;
   program: Program;
   export: string;
   input: string;
   setup: Setup & Durability;
-  /** True if it may be run again from its record: its ending is stored with what it has changed. */
+  /** True if it may be run again from its record: its ending is stored with its changes. */
   isDurable: boolean;
   /** True if the result is known to be unwanted. If absent, the signal of `setup` decides. */
   isCancelled?(): boolean;
@@ -89,11 +89,11 @@ interface Running extends ScopeRun {
   files: Files | undefined;
   /** Notifications that are sent once the call is committed. */
   changes: ChangeNotification[];
-  /** The notifications that this run has sent. Earlier runs had sent `after` others. */
+  /** The notifications sent by this run, after `after` notifications of earlier runs. */
   said: { after: number; notices: Notification[] };
-  /** The blocks of its memory as they are stored, and those that a pristine instance uses. */
+  /** The stored blocks of its memory, and the blocks that a pristine instance uses. */
   memory: Pick<KeptInstance, "blocks" | "used">;
-  /** Bytes of all files when it began. */
+  /** Bytes of all files at its start. */
   fileBytes: number;
   isCommitted: boolean;
 }
@@ -122,17 +122,17 @@ export class ScopeState {
     this.files = new FileStore(this.#storage.sql, sealing);
   }
 
-  /** Runs an export, and stores what it has changed before its ending is returned. */
+  /** Runs an export, and stores its changes before it returns the ending. */
   async call(run: ScopeRun): Promise<CommittedEnding> {
     const { servlet, program, setup } = run;
     const { recorded, seed } = setup;
     const after = recorded?.notices ?? 0;
-    // A call that another one has made has its seed from that, also where nothing of it was kept.
+    // An inner call gets its seed from the outer call, even if nothing of it was stored.
     const isMade = run.isDurable && seed !== undefined;
     const known = recorded ?? (isMade ? { head: { seed }, entries: [] } : undefined);
     const before = known && (await this.#endingOf(known, run));
     if (before !== undefined) {
-      // The caller of the earlier run may have died before it passed them on.
+      // The caller of the earlier run may have died before it sent them on.
       const { notices, after: first } = before.said;
       for (const notice of notices.slice(Math.max(0, after - first))) setup.notify(notice);
       return before.ending;
@@ -169,12 +169,12 @@ export class ScopeState {
   /** The folders of a run; undefined if its servlet has none. Throws as `filesFor`. */
   #filesOf({ servlet, setup, room }: ScopeRun): Files | undefined {
     const files = this.filesFor(servlet, setup.world.now(), room);
-    // What they begin with is the operator's, so it costs no fuel.
+    // Initial files are the operator's, so they cost no fuel.
     if (files !== undefined) processor.spend(setup.caller, fuelOfWork(files.work));
     return files;
   }
 
-  /** The stored ending of a call. Throws `unavailable` where it cannot be read. */
+  /** The stored ending of a call. Throws `unavailable` if it cannot be read. */
   async #endingOf(
     call: RecordedCall,
     { servlet, setup }: ScopeRun,
@@ -227,19 +227,19 @@ export class ScopeState {
     }
   }
 
-  /** Bytes of memory and files that are stored. */
+  /** Bytes of stored memory and files. */
   get bytes(): number {
     return this.rows.bytes + this.files.bytes;
   }
 
-  /** Drops the instance that is kept for the next call, which then loads the stored state. */
+  /** Drops the cached instance, so that the next call loads the stored state. */
   dropKept(): void {
     dropKept(this);
   }
 
   /**
-   * Seals changes, and writes them and the changes of files in one transaction. If that fails, drops everything cached from
-   * the database, which the cache may be ahead of.
+   * Seals changes, and writes them with the changes of files in one transaction. On failure, drops the cache of
+   * the database, since the cache may be ahead of it.
    */
   async store(seal: () => Promise<readonly Write[]>, commitFiles?: () => void): Promise<void> {
     try {
@@ -279,7 +279,7 @@ export class ScopeState {
     }
   }
 
-  /** A source of instances: `take` gives one with the stored state, and `giveBack` stores what the call has changed. */
+  /** A source of instances: `take` returns one with the stored state, and `giveBack` stores the call's changes. */
   #source(running: Running): InstanceSource {
     const { isDurable, servlet } = running;
     return {
@@ -329,7 +329,7 @@ export class ScopeState {
     };
   }
 
-  /** Stores what a call has changed, in one transaction. Throws, and changes nothing, if it is too large or was cancelled. */
+  /** Stores a call's changes in one transaction. Throws, changing nothing, if too large or cancelled. */
   async #commit(
     running: Running,
     {
@@ -377,7 +377,7 @@ export class ScopeState {
     keepInstance(this, { ...kept, program: running.program, hasAllBlocks });
   }
 
-  /** The changes of a call in its memory; garbage is collected first where they would take much more room. */
+  /** A call's changes in its memory. Collects garbage first if they would take much more room. */
   async #changed(kept: KeptInstance, { servlet, files, fileBytes }: Running): Promise<Changed> {
     const build = buildIdOf(servlet);
     const guest = kept.instance.guest!;
@@ -390,7 +390,7 @@ export class ScopeState {
     };
     const change = await compared();
     const { room, roomBefore } = change.written;
-    // Room is reserved in such parts.
+    // Storage is reserved in parts.
     const parts = Math.ceil((room + (files?.bytes ?? 0)) / PART);
     const partsBefore = Math.max(1, Math.ceil((roomBefore + fileBytes) / PART));
     if (room - roomBefore <= PART / 2 && parts <= partsBefore) return change;
@@ -406,7 +406,7 @@ export class ScopeState {
   }
 }
 
-/** Bytes of all values of these writes. */
+/** Bytes of all values in these writes. */
 const bytesIn = (writes: readonly Write[]): number =>
   writes
     .flat()
@@ -422,13 +422,13 @@ function faultOf(error: unknown, { name }: StatefulServlet): unknown {
   );
 }
 
-/** Identifies a build: memory can only be used with the same code and the same folders, as files in them can be open. */
+/** Identifies a build: memory can only be used with the same code and folders, since files in them can be open. */
 export const buildIdOf = ({
   hash,
   manifest: { allowed_paths: paths = [] },
 }: Pick<StatefulServlet, "hash" | "manifest">): string => [hash, ...paths].join(" ");
 
-/** Of a call whose state cannot be stored: its servlet has ended, and may have sent requests. */
+/** Message part for a call whose state cannot be stored. Its servlet has ended, and may have sent requests. */
 const NOT_STORED =
   "The state is as it was before the call; what the call has sent elsewhere is not undone.";
 
@@ -438,7 +438,7 @@ const tooLarge = (bytes: number) =>
     `The state of this servlet would take ${mebibytes(bytes)} (limit ${mebibytes(limits.stateBytes)}). ${NOT_STORED} Delete something that it keeps, or reset its state.`,
   );
 
-/** The fault of a call that would store more than its caller may. */
+/** The fault of a call that would exceed its caller's storage. */
 export const noRoom = () =>
   new Fault(
     "servlet_failed",

@@ -33,7 +33,7 @@ import { StateBackends, OwnBackend, type Facets, type StateBackend } from "./sta
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../../kernel/storage/turns.ts";
 
-/** How much later than `limits.sessionStateMs` and `limits.anonymousStateMs` a state may be deleted, so that not each call stores when it was. */
+/** Maximum delay of a deletion after `sessionStateMs` or `anonymousStateMs`, so that not every call sets the alarm. */
 const STATE_SLACK_MS = 3_600_000;
 
 /** The parts of the server that a servlet's state uses. */
@@ -41,25 +41,25 @@ interface StateServer {
   readonly bundle: BundledServlets;
   readonly sealer: Sealer;
   readonly deployment: Deployment;
-  /** Absent where nothing can be installed. */
+  /** Absent if the server cannot install servlets. */
   readonly facets?: Facets;
   readonly counting?: { stored(stored: StoredSize): void } | undefined;
 }
 
 type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" | "time"> & {
-  /** True if the call may be run again from its record, so that its ending is stored. */
+  /** True if the call may be run again from its record; then its ending is stored. */
   isDurable?: boolean;
   isCancelled?: () => boolean;
 };
 
 /**
  * The Durable Object with the state of one servlet in one scope. It runs one call at a time, reserves storage in the
- * caller's quota, and deletes the state when its time is over. Where memory and files are stored is a `StateBackend`.
+ * caller's quota, and deletes expired state. Memory and files are stored in a `StateBackend`.
  */
 export class ServletState extends DurableObject<QuotaEnv> {
   readonly #server: StateServer;
   #opening: Promise<{ own: OwnBackend; all: StateBackends }> | undefined;
-  /** The last lists of the servlet in this state, as JSON, when they were made, and by which version of it. */
+  /** The last lists of the servlet in this state, as JSON, with their time and the servlet's version. */
   #lists: { text: string; at: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
   #until: number | undefined;
@@ -96,7 +96,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     return this.#opening;
   }
 
-  /** Runs an export, and stores what it has changed before its ending is returned. */
+  /** Runs an export, and stores its changes before it returns the ending. */
   run(run: StatefulRun, hooks: RemoteHooks): Promise<Settled<CommittedEnding>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(run.servlet));
@@ -122,7 +122,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     this.#running.get(id)?.abort();
   }
 
-  /** The servlet's lists in this state, `CollectedLists`, as JSON. Cached for `limits.dynamicListMs`, or until the servlet changes them. */
+  /** The servlet's `CollectedLists` in this state, as JSON. Cached for `limits.dynamicListMs` or until they change. */
   lists(of: ServletRef, viewer: Viewer): Promise<Settled<string>> {
     return settled(async () => {
       const servlet = demandServed(this.#servlet(of));
@@ -145,7 +145,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
         ),
       ],
     });
-    // Lists that all callers share do not depend on who asks first.
+    // Shared lists must not depend on who asks first.
     const asker = prepared.manifest.state === "server" ? {} : viewer;
     const text = JSON.stringify(await listAll(servlet, { ...nobodysCall, ...asker }));
     this.#lists = {
@@ -165,7 +165,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     this.#server.counting?.stored({ object: String(this.ctx.id), servlet, caller, bytes });
   }
 
-  /** Does work when its turn comes. Throws `too_many` if that is not within `patienceMs`, `cancelled` if the signal aborts first. */
+  /** Does work in its turn. Throws `too_many` after `patienceMs`, `cancelled` if the signal aborts first. */
   async #inTurn<T>(
     work: () => Promise<T>,
     waiting: { patienceMs?: number | undefined; signal(): AbortSignal } = nobodysCall,
@@ -215,7 +215,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
       },
     });
     const hasChanged = ending.changes?.some(({ method }) => method.endsWith("list_changed"));
-    // Another version may have started with empty memory, and so with other lists.
+    // Another version may have started with empty memory, and so have other lists.
     const isOther = this.#lists !== undefined && this.#lists.version !== versionOf(servlet);
     if (hasChanged || isOther) this.#lists = undefined;
     if (stored !== undefined) this.#stored(servlet.name, caller, stored);
@@ -225,7 +225,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     return ending;
   }
 
-  /** Postpones the deletion of state whose caller may never come back: that of a session, or of an anonymous caller. */
+  /** Postpones the deletion of a session's or anonymous caller's state, since the caller may never come back. */
   async #postponeDeletion({ manifest }: PreparedServlet, caller?: string): Promise<void> {
     const ms = lifetimeOf(manifest, caller);
     if (ms === undefined) return;
@@ -260,7 +260,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     );
   }
 
-  /** The whole state as a file. Calls wait until it is read or cancelled, or has stalled for `limits.stateStallMs`. */
+  /** The whole state as a file. Calls wait until it was read or cancelled, or has stalled for `limits.stateStallMs`. */
   exported(of: ServletRef): Promise<Settled<ReadableStream<Uint8Array>>> {
     return settled(async () => {
       await this.#turns.take(nobodysCall.signal());
@@ -312,7 +312,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     });
   }
 
-  /** The bytes that are reserved in the caller's quota. If no call runs, gives back those that are not needed. */
+  /** The bytes reserved in the caller's quota. If no call runs, releases those that are not needed. */
   async held(): Promise<number> {
     if (this.#reservation.bytes === 0 || !this.#turns.takeNow()) return this.#reservation.bytes;
     try {
@@ -325,7 +325,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
   }
 }
 
-/** How long state stays after its last call, in ms; undefined if it stays until somebody deletes it. */
+/** How long state is stored after its last call, in ms; undefined if it has no expiry. */
 function lifetimeOf({ state }: PreparedServlet["manifest"], caller: string | undefined) {
   if (state === "session") return limits.sessionStateMs;
   return state === "caller" && isAnonymous(caller) ? limits.anonymousStateMs : undefined;
@@ -343,7 +343,7 @@ function demandServed(servlet: PreparedServlet | undefined): PreparedServlet {
   throw new Fault("unavailable", "This servlet is no longer served. List the tools again.");
 }
 
-/** Identifies a version: two installed ones can have the same hash, but other manifests or files. */
+/** Identifies a version: two installed versions can have the same hash but different manifests or files. */
 const versionOf = ({ hash, manifest, parts }: PreparedServlet): string =>
   JSON.stringify([hash, manifest, parts]);
 

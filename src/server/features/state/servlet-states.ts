@@ -17,7 +17,7 @@ export interface ServletStatesEnv {
   SERVLET_STATES?: DurableObjectNamespace<ServletState>;
 }
 
-/** Runs servlets that keep state in the objects that have it, and asks them for their lists there. */
+/** Runs servlets with state, and asks for their lists, in the Durable Objects of their state. */
 export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv): ServletRunner {
   const objectFor = async (servlet: PreparedServlet, viewer: Viewer) => {
     if (objects === undefined) {
@@ -59,7 +59,7 @@ export function stateful({ SERVLET_STATES: objects }: ServletStatesEnv): Servlet
   );
 }
 
-/** Who has the same state. */
+/** The callers that share the state. */
 function audienceOf({ manifest }: PreparedServlet, { principal, session }: Viewer): Audience {
   if (manifest.state === "server") return { everybody: true };
   const caller = callerKey(principal) ?? "";

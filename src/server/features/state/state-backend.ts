@@ -23,25 +23,25 @@ import { hasTable, firstRow } from "../../kernel/storage/tables.ts";
 
 /** The backends of installed servlets' state, each beside the database of its object. */
 export interface Facets {
-  /** That of this object, sealed with this key. */
+  /** Opens the facet of this object, sealed with this key. */
   open(object: DurableObjectState, key: Uint8Array): StateBackend;
   delete(object: DurableObjectState): void;
 }
 
-/** A run of an export in the state of a scope. */
+/** A run of an export with the state of a scope. */
 export interface BackendRun
   extends
     Pick<ScopeRun, "export" | "input" | "isDurable" | "isCancelled" | "room">,
     Required<Pick<ScopeRun, "reserve">> {
   servlet: PreparedServlet;
-  /** Its call, and the parts of it that the guest may use. */
+  /** The call, with the parts of it that the guest may use. */
   call: RunContext & CallParts;
   recorded: Recorded | undefined;
   seed: string | undefined;
   time: number | undefined;
 }
 
-/** How a file is imported. */
+/** Options of an import. */
 export interface Imported {
   /** True for files alone, without the memory. */
   filesOnly: boolean;
@@ -53,33 +53,33 @@ export interface StateBackend {
   call(run: BackendRun): Promise<CommittedEnding>;
   /** Sizes and times of the state; `build` is that of the servlet (see `buildIdOf`) that would use it. */
   summary(build: string | undefined): Promise<StateSummary>;
-  /** A file of what is kept: see `src/server/features/state/state-file.ts`. */
+  /** The state as a file: see `src/server/features/state/state-file.ts`. */
   exported(servlet: string): Promise<AsyncIterable<Uint8Array>>;
-  /** Replaces what is kept by a file's content, for good: it outlives a crash. */
+  /** Replaces the state by a file's content, durably. */
   imported(
     servlet: PreparedServlet,
     file: ReadableStream<Uint8Array>,
     how: Imported,
   ): Promise<void>;
-  /** Some rows as they are stored, from a position on; none where its table has no more. */
+  /** Some stored rows from a position on; empty at the end of its table. */
   rowsAt(at: Position): Promise<StoredRow[]>;
-  /** Stores such rows of another backend, for good; with the last ones, all of it can be used. */
+  /** Durably stores rows of another backend; after the last ones the state can be used. */
   putRows(servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void>;
-  /** Bytes of memory and files that are stored. */
+  /** Bytes of stored memory and files. */
   bytes(): Promise<number>;
-  /** True if nothing was ever kept here, or all of it was deleted. */
+  /** True if nothing is stored here. */
   isEmpty(): boolean;
   delete(): void;
 }
 
-/** The state of a servlet of the bundle: in the database of its object. */
+/** The state of a bundled servlet, in its object's database. */
 export class OwnBackend implements StateBackend {
   readonly #storage: DurableObjectStorage;
   readonly #key: Uint8Array;
   readonly #deployment: Deployment;
   #opened: ScopeState | undefined;
 
-  /** Sealed with this key. */
+  /** The state is sealed with `key`. */
   constructor(storage: DurableObjectStorage, key: Uint8Array, deployment: Deployment) {
     this.#storage = storage;
     this.#key = key;
@@ -129,7 +129,7 @@ export class OwnBackend implements StateBackend {
   }
 
   async putRows(_servlet: PreparedServlet, at: Position, rows: StoredRow[]): Promise<void> {
-    // Made with its tables; it must not know what is there now.
+    // Creates the tables. The cached state must not be used after that.
     void this.#state;
     this.drop();
     putRows(this.#storage.sql, at, rows);
@@ -154,7 +154,7 @@ export class OwnBackend implements StateBackend {
     });
   }
 
-  /** Forgets what is known of the database. */
+  /** Drops everything cached from the database. */
   drop(): void {
     this.#opened?.dropKept();
     this.#opened = undefined;
@@ -165,15 +165,15 @@ export class OwnBackend implements StateBackend {
 type Kind = "own" | "facet";
 
 /**
- * The backends of one scope, of which the current one has all of the state. When the servlet goes from the bundle to an
- * install or back, its rows are copied to the other one, which then becomes the current one. Copying that was cut off
- * begins anew.
+ * The backends of one scope; the current one has all of the state. When the servlet moves from the bundle to an
+ * install or back, its rows are copied to the other backend, which then becomes the current one. An interrupted copy
+ * starts again.
  */
 export class StateBackends {
   readonly #storage: DurableObjectStorage;
   readonly #all: Record<Kind, StateBackend>;
   #kind: Kind;
-  /** True if nothing is in the other backend. */
+  /** True if the other backend is empty. */
   #isAlone = false;
 
   constructor(storage: DurableObjectStorage, all: Record<Kind, StateBackend>) {
@@ -186,7 +186,7 @@ export class StateBackends {
     return this.#all[this.#kind];
   }
 
-  /** The backend in which this servlet runs, which then is the current one. */
+  /** The backend in which this servlet runs; makes it the current one. */
   async for(servlet: PreparedServlet): Promise<StateBackend> {
     const wanted = servlet.module !== undefined ? "own" : "facet";
     if (this.#kind !== wanted) await this.#move(servlet, wanted);
@@ -214,7 +214,7 @@ export class StateBackends {
     await this.#storage.sync();
   }
 
-  /** Deletes the rows that copying has left in a backend that is not the current one. */
+  /** Deletes the rows left by copying in a backend that is not the current one. */
   #clear(kind: Kind): void {
     if (!this.#all[kind].isEmpty()) this.#all[kind].delete();
     this.#isAlone = true;

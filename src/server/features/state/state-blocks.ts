@@ -1,4 +1,4 @@
-/** The memory of a servlet's state, in SQLite: whole blocks, and the pieces of them that calls have changed since. */
+/** The memory of a servlet's state in SQLite: whole blocks, and pieces of them that calls have changed since. */
 import type { Sql, SqlValue } from "../../kernel/files/sql.ts";
 import { BLOCK, type Range } from "../../kernel/wasm/marks.ts";
 import {
@@ -21,33 +21,33 @@ const TABLES = [
 
 const ROWS = "FROM pieces WHERE at >= (SELECT at FROM pieces WHERE row = 0)";
 
-/** The bytes that a stored block takes: encrypted, with its number. */
+/** Bytes of a stored block: encrypted, with its number. */
 export const STORED_BLOCK = BLOCK + 64;
-/** The most rows of pieces, one for each call; then they are merged into one row. */
+/** Maximum rows of pieces, one for each call; then they are merged into one row. */
 const MOST_ROWS = 64;
-/** The most bytes in these rows, as all of them are read when an instance is made. */
+/** Maximum bytes in these rows, since all of them are read to create an instance. */
 const MOST_BYTES = 256 * 1024;
-/** The most bytes of pieces in a merged row; beyond, their blocks are stored whole. */
+/** Maximum bytes of pieces in a merged row; beyond that their blocks are stored whole. */
 const MOST_MERGED_BYTES = 64 * 1024;
-/** The most blocks that are kept in memory beside an instance, the last ones to be written: 1 MiB. */
+/** Maximum blocks cached in memory beside an instance, the most recently written: 1 MiB. */
 const MOST_KNOWN = 256;
 
 /** Blocks that are read or sealed before other guests have their turn: 256 KiB. */
 const BLOCKS_AT_ONCE = 64;
 
-/** A statement that stores or deletes rows, with its values, which are sealed already. */
+/** A statement that stores or deletes rows, with its sealed values. */
 export type Write = readonly [statement: string, ...values: SqlValue[]];
 
-/** Called after each piece of work with the bytes that were opened or sealed. Other guests may have their turn before it resolves. */
+/** Called after each piece of work with the bytes opened or sealed. Other guests may run before it resolves. */
 export type AfterPiece = (bytes: number) => Promise<void>;
 
-/** Copies of blocks as they are stored, by number, in the order in which they were last written. */
+/** Copies of stored blocks by number, in the order of their last write. */
 export type KnownBlocks = Map<number, Uint8Array>;
 
-/** A memory, and how much of it is stored. */
+/** A memory, and whether it is stored yet. */
 interface StoredMemory {
   known: KnownBlocks;
-  /** By the numbers of blocks: 1 if a pristine instance has something there. Others take no room where they are zero. */
+  /** By block number: 1 if the block is not zero in a pristine instance. Other blocks are not stored while zero. */
   used: Uint8Array;
   /** True if none of this memory is stored yet. */
   isNew: boolean;
@@ -64,22 +64,22 @@ export interface Written {
   unknown: ReadonlySet<number>;
   /** The numbers of stored blocks that are zero again, as in a pristine instance: they are deleted. */
   empty: ReadonlySet<number>;
-  /** True if the rows of pieces are to be merged into one row, or into whole blocks. */
+  /** True if the rows of pieces must be merged into one row or into whole blocks. */
   isFull: boolean;
-  /** The most bytes that the whole memory takes once they are stored. */
+  /** Maximum bytes of the whole memory after this write. */
   bytes: number;
-  /** Bytes to reserve for it, and those for what was stored before: for as many pieces as there may be. */
+  /** Bytes to reserve for it, and for the memory stored before: with the maximum of pieces. */
   room: number;
   roomBefore: number;
 }
 
-/** Rows of pieces that are stored. */
+/** The stored rows of pieces. */
 interface Rows {
   count: number;
   bytes: number;
   /** When the last one was stored. */
   newest: number;
-  /** By the number of a block: a 1 for each of its cells that a row has. */
+  /** By block number: a 1 for each of its cells that is in a row. */
   cells: Map<number, Uint8Array>;
 }
 
@@ -116,7 +116,7 @@ export class StateBlocks {
     return this.#numbers.size * STORED_BLOCK + Number(pieces?.["bytes"]);
   }
 
-  /** When pieces were last stored, in Unix ms; 0 where none are. */
+  /** When pieces were last stored, in Unix ms; 0 if there are none. */
   get changedAt(): number {
     const [newest] = this.#sql.exec("SELECT max(at) AS at FROM pieces").toArray();
     return Number(newest?.["at"]);
@@ -162,7 +162,7 @@ export class StateBlocks {
     return pieces;
   }
 
-  /** The changes of a call in these ranges of a memory, to be stored by `save`. */
+  /** A call's changes in these ranges of a memory, to be stored by `save`. */
   written(
     memory: Uint8Array,
     ranges: readonly Range[],
@@ -199,7 +199,7 @@ export class StateBlocks {
     const isFull =
       rows.count >= MOST_ROWS ||
       bytes > MOST_BYTES ||
-      // Else the older pieces would be put into the newer whole block when it is read.
+      // Otherwise the older pieces would be applied to the newer whole block when it is read.
       !unknown.isDisjointFrom(rows.cells);
     return {
       memory,
@@ -216,8 +216,8 @@ export class StateBlocks {
   }
 
   /**
-   * Seals changes, and returns the writes that store them in one transaction. The cache already contains these changes, so if
-   * the writes fail, discard this `StateBlocks` and make another.
+   * Seals changes, and returns the writes to store in one transaction. The cache already has these changes, so if
+   * the writes fail, discard this `StateBlocks` and create another.
    */
   async seal(
     { memory, known, cells, pieces, unknown, empty, isFull }: Written,
@@ -249,7 +249,7 @@ export class StateBlocks {
     return writes;
   }
 
-  /** True if these known blocks are all that are stored. */
+  /** True if these known blocks are all stored blocks. */
   areAll(known: KnownBlocks): boolean {
     return known.size === this.#numbers.size;
   }
@@ -273,7 +273,7 @@ export class StateBlocks {
   /** Merges the cells of all rows into the pieces of one row, or, if that is too large, returns their blocks to store whole. */
   #merged(memory: Uint8Array): { pieces: Uint8Array; whole: Iterable<number> } {
     const { cells, newest } = this.#rows;
-    // Pieces of blocks that were deleted as they became zero.
+    // Drop pieces of blocks that were deleted because they became zero.
     for (const nth of [...cells.keys()]) if (!this.#numbers.has(nth)) cells.delete(nth);
     const changed: number[] = [];
     for (const [nth, flags] of [...cells].toSorted(([a], [b]) => a - b)) {
@@ -296,7 +296,7 @@ export class StateBlocks {
     return ["INSERT OR REPLACE INTO blocks VALUES (?, ?)", nth, sealed];
   }
 
-  /** Notes that rows have these cells; returns the numbers of their blocks. */
+  /** Records that rows have these cells; returns the numbers of their blocks. */
   #mark(cells: readonly number[]): Set<number> {
     const blocks = new Set<number>();
     for (const cell of cells) {
@@ -307,7 +307,7 @@ export class StateBlocks {
     return blocks;
   }
 
-  /** The numbers of the blocks that are stored. */
+  /** The numbers of the stored blocks. */
   get #numbers(): Set<number> {
     this.#stored ??= new Set(
       this.#sql
@@ -334,7 +334,7 @@ function putKnown(known: KnownBlocks, nth: number, memory: Uint8Array): Uint8Arr
   return block;
 }
 
-/** Drops the blocks that were not written for the longest, beyond `MOST_KNOWN`: they are stored whole when they are next written. */
+/** Drops the least recently written blocks beyond `MOST_KNOWN`: they are stored whole on their next write. */
 export function forgetOldest(known: KnownBlocks): void {
   for (const [nth] of known) {
     if (known.size <= MOST_KNOWN) return;

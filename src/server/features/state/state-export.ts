@@ -1,4 +1,4 @@
-/** Export and summary of what a servlet keeps in one scope. */
+/** Export and summary of a servlet's state in one scope. */
 import { FileSystemError } from "../../kernel/files/errors.ts";
 import type { Files } from "../../kernel/files/files.ts";
 import { treeOf } from "../../kernel/files/tree.ts";
@@ -11,32 +11,32 @@ import {
 } from "./state-file.ts";
 import type { ScopeState } from "./scope-state.ts";
 
-/** Files that the summary of a state lists. */
+/** Maximum files listed in the summary of a state. */
 const LISTED_FILES = 1000;
 
 /** Sizes and times of the state in one scope. */
 export interface StateSummary {
-  /** Bytes that are stored of the memory; 0 before the first call. */
+  /** Bytes of stored memory; 0 before the first call. */
   memoryBytes: number;
   /** When the memory was last changed, in Unix ms. */
   changed?: number;
-  /** Whether the memory is of the build that is served; that of another is never used. */
+  /** True if the memory belongs to the served build; memory of another build is never used. */
   isOfThisBuild: boolean;
   fileBytes: number;
-  /** The first `LISTED_FILES` of them; times in Unix ms. */
+  /** The first `LISTED_FILES` files; times in Unix ms. */
   files: { path: string; kind: string; size: number; modified: number }[];
   hasMoreFiles: boolean;
-  /** True if files cannot be opened: their key is gone, or they were altered. */
+  /** True if files cannot be decrypted: their key is gone, or they were altered. */
   isDamaged: boolean;
 }
 
 const now = () => BigInt(Date.now()) * 1_000_000n;
 const NONE = new Uint8Array();
 
-/** The files as they are, for who looks at them without changing them. */
+/** The files, for reading only. */
 const look = (state: ScopeState): Files => state.files.begin([], { now: now(), continues: true });
 
-/** `build` is that of the servlet (see `buildIdOf`) that would use it. */
+/** The summary of a state; `build` is that of the servlet (see `buildIdOf`) that would use it. */
 export function summaryOf(state: ScopeState, build: string | undefined): StateSummary {
   const { rows } = state;
   const changed = rows.changedAt;
@@ -73,7 +73,7 @@ function* itemsOf(files: Files) {
   }
 }
 
-/** A file of what is kept, as it is when it is read: nothing may change it meanwhile. */
+/** The state as a file. Nothing may change the state while the file is read. */
 export async function* exportOf(
   state: ScopeState,
   servlet: string,

@@ -1,7 +1,7 @@
 /**
- * The file of a servlet's state in one scope: `npm run servlets -- state export` writes it. A sequence of frames, each
- * with the length of a head (four bytes), the head as JSON, and as many bytes as its `size` says. The last frame has
- * the SHA-256 of all before it, so that a file that was cut off or altered is known.
+ * The file format of a servlet's state in one scope, written by `npm run servlets -- state export`: frames, each
+ * with the length of its head (four bytes), the head as JSON, and `size` bytes of content. The last frame has
+ * the SHA-256 of all bytes before it, so that truncated or altered files are detected.
  */
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
@@ -11,7 +11,7 @@ import { Fault } from "../../kernel/core/errors.ts";
 
 export const STATE_FILE_VERSION = 1;
 
-/** Bytes of one frame's content, and of a head: Extism's variables are in one, in base64. */
+/** Maximum bytes of a frame's content, and of a head: one has Extism's variables in base64. */
 export const FRAME_BYTES = 256 * 1024;
 const HEAD_BYTES = 4 * 1024 * 1024;
 
@@ -40,9 +40,9 @@ const headSchema = once(() => {
       is: z.literal("state"),
       version: z.literal(STATE_FILE_VERSION),
       servlet: z.string(),
-      /** Of the build that the memory belongs to; absent where there is no memory. */
+      /** Hash of the build that the memory belongs to; absent without memory. */
       hash: z.optional(z.string()),
-      /** When it was written, in ISO 8601. */
+      /** When the file was written, in ISO 8601. */
       time: z.string(),
     }),
     /** The state of the instance besides its memory. */
@@ -54,14 +54,14 @@ const headSchema = once(() => {
     }),
     /** A block of the memory: its content follows. */
     z.strictObject({ is: z.literal("block"), nth: count, size }),
-    /** The root of a store; what is in it comes after it. */
+    /** The root of a store; its contents follow. */
     z.strictObject({
       is: z.literal("store"),
       host: z.string(),
       node: count,
       digest: z.optional(z.string()),
     }),
-    /** Something with a name in a store, folders before what is in them. A node that came before is one more name of it. */
+    /** A named node in a store, folders before their contents. A repeated node is a further name (hard link). */
     z.strictObject({
       is: z.literal("entry"),
       node: count,
@@ -71,9 +71,9 @@ const headSchema = once(() => {
       modified: bigint,
       target: z.optional(z.string()),
     }),
-    /** A file without a name, which the memory has open. */
+    /** An unlinked file that the memory has open. */
     z.strictObject({ is: z.literal("nameless"), node: count, length: count, modified: bigint }),
-    /** A part of the last file: its content follows. What no frame has is zero. */
+    /** A part of the last file: its content follows. Parts without a frame are zero. */
     z.strictObject({ is: z.literal("data"), position: count, size }),
     /** The open file descriptors of the memory. */
     z.strictObject({ is: z.literal("open"), descriptors: z.array(z.tuple([count, descriptor])) }),
@@ -91,7 +91,7 @@ export interface Frame {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The bytes of a file of these frames, with the one that ends it. */
+/** The bytes of a file with these frames and the final frame. */
 export async function* stateFile(
   frames: Iterable<Frame> | AsyncIterable<Frame>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -157,7 +157,7 @@ const unfit = (cause?: unknown) =>
     { cause },
   );
 
-/** Takes bytes from chunks. */
+/** Reads exact numbers of bytes from chunks. */
 class Reader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();

@@ -1,4 +1,4 @@
-/** Import of what a servlet keeps in one scope. */
+/** Import of a servlet's state in one scope. */
 import { Fault } from "../../kernel/core/errors.ts";
 import { FileSystemError } from "../../kernel/files/errors.ts";
 import type { Files } from "../../kernel/files/files.ts";
@@ -16,15 +16,15 @@ import { applyRest, type Rest } from "./rest.ts";
 
 interface Importing {
   servlet: StatefulServlet;
-  /** Without the memory, which may then be of another build. */
+  /** True to ignore the memory, which may then belong to another build. */
   filesOnly: boolean;
-  /** A new instance of the servlet, on which globals and variables are tried. */
+  /** A new instance of the servlet, to check globals and variables with. */
   newInstance(): Promise<Instance>;
-  /** Throws where so many bytes may not be stored. */
+  /** Throws if this many bytes may not be stored. */
   reserve(bytes: number, addsFiles: boolean): Promise<void>;
 }
 
-/** Replaces what is kept by what is in a file; in one transaction, or not at all. */
+/** Replaces the state by a file's content in one transaction. */
 export async function importInto(
   state: ScopeState,
   chunks: AsyncIterable<Uint8Array>,
@@ -97,7 +97,7 @@ export async function importInto(
   }
 }
 
-/** The files without any, which is not committed yet: all may take `most` bytes. */
+/** The store without files (not committed yet), limited to `most` bytes. */
 function emptied(state: ScopeState, most: number | undefined): Files {
   try {
     const files = state.files.begin([], { now: BigInt(Date.now()) * 1_000_000n, most });
@@ -113,7 +113,7 @@ function emptied(state: ScopeState, most: number | undefined): Files {
   }
 }
 
-/** Throws `conflict` for the file of another servlet, or with memory of another build. */
+/** Throws `conflict` for a file of another servlet or with memory of another build. */
 function demandFit(
   { servlet: name, hash }: FrameHead & { is: "state" },
   servlet: StatefulServlet,
@@ -132,13 +132,13 @@ function demandFit(
   );
 }
 
-/** True if this is a block of a memory of so many pages. */
+/** True if this is a block of a memory with these pages. */
 const fits = (rest: Rest | undefined, nth: number, { length }: Uint8Array): boolean =>
   rest !== undefined &&
   length === BLOCK &&
   (nth + 1) * BLOCK <= Math.min(rest.pages * 65536, limits.memoryBytes);
 
-/** Throws where an instance cannot have these globals, variables and pages. */
+/** Throws if an instance cannot have these globals, variables and pages. */
 function demandApplicable(instance: Instance, rest: Rest): void {
   try {
     let bytes = 0;
@@ -150,7 +150,7 @@ function demandApplicable(instance: Instance, rest: Rest): void {
   }
 }
 
-/** Opens files and folders again under their numbers. */
+/** Reopens files and folders under their descriptor numbers. */
 function openAll(
   files: Files,
   descriptors: (FrameHead & { is: "open" })["descriptors"],
@@ -167,16 +167,16 @@ function openAll(
   }
 }
 
-/** Where the next frames belong. */
+/** The place of the next frames. */
 interface Place {
   root: number;
-  /** The file whose parts come. */
+  /** The file whose parts follow. */
   last: number;
-  /** Of folders, which what comes into them changes. */
+  /** Times of folders, restored at the end because adding to a folder changes them. */
   times: Map<number, bigint>;
 }
 
-/** Makes what a frame has of files. */
+/** Applies a frame to the files. */
 function putFrame(
   files: Files,
   { head, content }: Frame,
@@ -240,13 +240,13 @@ function putFrame(
   }
 }
 
-/** Throws where a text is longer than a path may be. */
+/** Throws if a text exceeds the maximum length of a path. */
 function demandShort(...texts: (string | undefined)[]): void {
   const isLong = (text = "") => new TextEncoder().encode(text).length > limits.filePathBytes;
   if (texts.some(isLong)) throw misplaced();
 }
 
-/** Files without a name that nothing has open are deleted. */
+/** Deletes unlinked files that are not open. */
 function dropUnopened(files: Files): void {
   const { inodes, descriptors } = files;
   for (const node of inodes.totals.nameless) if (descriptors.count(node) === 0) inodes.delete(node);

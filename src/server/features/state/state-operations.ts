@@ -1,4 +1,4 @@
-/** What operators do with the state that servlets keep. */
+/** Operators' operations on the state of servlets. */
 import { Fault } from "../../kernel/core/errors.ts";
 import { jsonHeaders } from "../../kernel/http/body.ts";
 import {
@@ -15,13 +15,13 @@ import { callerScope, scopeOf, type Scope } from "./state-scopes.ts";
 /** The parts of the server that these operations use. */
 interface StateParts {
   states: OperatedStates;
-  /** The id under which servlets keep state for the session with this id; undefined if it is not a session id. */
+  /** The id of the session's state, by session id; undefined if it is not a session id. */
   sessionState(id: string): Promise<string | undefined>;
 }
 
 /**
- * `state` shows (GET), replaces (PUT) or deletes what a servlet keeps in the scope that the query names; `state-file` gives it
- * as a file.
+ * `state` shows (GET), replaces (PUT) or deletes a servlet's state in the scope of the query; `state-file` exports
+ * it as a file.
  */
 export function stateOperations(parts: StateParts): Operations {
   const by = operationWith(() => parts);
@@ -81,7 +81,7 @@ async function deleteState(
   return jsonAnswer({ scope: named(scope) });
 }
 
-/** The servlet of this name in a URL, and the scope that the query names; without one, that of the operator's own calls. */
+/** The servlet named in a URL, and the scope in its query, by default that of the operator's own calls. */
 async function targetIn(
   { url }: Request,
   name: string,
@@ -130,6 +130,6 @@ const SCOPES = {
   session: "session:ID and, for clients without sessions, caller:NAME",
 };
 
-/** A scope in the form of `--scope`. */
+/** A scope as written in `--scope`. */
 const named = ([kind, id]: Scope): string =>
   id === undefined ? kind : `${kind === "sessionless" ? "caller" : kind}:${id}`;

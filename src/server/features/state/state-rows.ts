@@ -35,7 +35,7 @@ const TABLES = [
   "CREATE TABLE IF NOT EXISTS state (id INTEGER PRIMARY KEY CHECK (id = 0), hash TEXT NOT NULL, bytes BLOB NOT NULL, changed INTEGER NOT NULL)",
 ];
 
-/** Deletes old endings: the newest stay, up to a number and a sum of bytes, and the last one always. */
+/** Deletes old endings beyond a number and a sum of bytes; always keeps the last one. */
 const DELETE_OLD_ENDINGS = `
 DELETE FROM ending_parts WHERE seed IN (
   SELECT seed FROM (
@@ -45,54 +45,54 @@ DELETE FROM ending_parts WHERE seed IN (
   ) WHERE nth > 1 AND (nth > ? OR total > ?)
 )`;
 
-/** How a call has ended. */
+/** The outcome of a call. */
 export interface CallOutcome {
   ending: CommittedEnding;
-  /** The notifications of its last run: the first `limits.outputBytes` of them. Earlier runs had sent `after` others. */
+  /** The notifications of its last run, at most `limits.outputBytes`, after `after` notifications of earlier runs. */
   said: { after: number; notices: readonly Notification[] };
 }
 
-/** An ending, and the digests of the answers that the call had until then. */
+/** An ending with digests of the answers that the call had until then. */
 interface StoredEnding extends CallOutcome {
   answers: string[];
-  /** A digest of what the calls inside had come to when its last run began; absent if there were none. */
+  /** A digest of the inner calls' outcomes when its last run began; absent if there were none. */
   inner?: string;
 }
 
 /** The changes of a call, to be stored. */
 export interface Changed {
   hash: string;
-  /** True if there is no state of this build yet. */
+  /** True if this build has no state yet. */
   isNew: boolean;
   written: Written;
-  /** Where the memory may have been written. */
+  /** The ranges of memory that may have been written. */
   ranges: readonly Range[];
   /** A `Rest` as JSON. */
   rest: string;
-  /** Bytes of the whole state once they are stored. */
+  /** Bytes of the whole state after these changes. */
   bytes: number;
-  /** Bytes to reserve for it: as many as it may take until a call has written other blocks. */
+  /** Bytes to reserve for it: the most it can take until a call writes other blocks. */
   room: number;
 }
 
-/** The parts of a record by which a call is known. */
+/** The parts of a record that identify a call. */
 export type RecordedCall = Pick<Recorded, "entries" | "inner"> & {
   head: Pick<Recorded["head"], "seed">;
 };
 
-/** A digest of what the calls inside have come to. */
+/** A digest of the inner calls' outcomes. */
 const innerKey = ({ inner, entries }: RecordedCall): string | undefined =>
   inner?.at === entries.length ? hexDigestNow(innerStateOf({ inner })) : undefined;
 
 const answerKey = ({ digest, answer }: JournalEntry): string => `${digest} ${hexDigestNow(answer)}`;
 
-/** Stored state that cannot be decrypted: its key is gone, or it was altered. */
+/** Thrown for stored state that cannot be decrypted: its key is gone, or it was altered. */
 export class CorruptState extends Error {}
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Loads the stored state into instances, and stores what calls have changed. Caches what it has read. */
+/** Loads the stored state into instances, and stores calls' changes. Caches what it has read. */
 export class StateRows {
   readonly #sql: Sql;
   readonly #sealing: StateSealing;
@@ -113,11 +113,11 @@ export class StateRows {
   create(): void {
     for (const table of TABLES) this.#sql.exec(table);
     this.#blocks.create();
-    // Left by an import that died.
+    // Left by an interrupted import.
     this.#sql.exec("DROP TABLE IF EXISTS imported");
   }
 
-  /** The hash of the build that the state belongs to; undefined before the first call. */
+  /** The hash of the state's build; undefined before the first call. */
   get hash(): string | undefined {
     this.#known ??= { hash: this.#row("SELECT hash FROM state")?.["hash"] as string | undefined };
     return this.#known.hash;
@@ -129,15 +129,15 @@ export class StateRows {
     return row && Math.max(Number(row["changed"]), this.#blocks.changedAt);
   }
 
-  /** Bytes that are stored of the state. */
+  /** Bytes of the stored state. */
   get bytes(): number {
     const row = this.#row("SELECT length(bytes) AS bytes FROM state");
     return this.#blocks.bytes + Number(row?.["bytes"] ?? 0);
   }
 
   /**
-   * Loads the stored state into a pristine instance of this build. Returns the variables, and the blocks: the `known`
-   * ones, else those in the database. State of another build is not loaded. Throws `CorruptState`.
+   * Loads the stored state into a pristine instance of this build. Returns the variables and the blocks: the `known`
+   * ones if given, otherwise those in the database. Does not load state of another build. Throws `CorruptState`.
    */
   async load(
     instance: Instance,
@@ -169,8 +169,8 @@ export class StateRows {
   }
 
   /**
-   * The ending of this call if an earlier run has stored one, together with its changes: the task that asked for it may
-   * have died before it got the ending. Undefined for another call, and for the same call with other answers.
+   * The ending of this call if an earlier run has stored one with its changes: the task that asked for it may
+   * have died before it received the ending. Undefined for another call, or the same call with other answers.
    */
   async ending(
     call: RecordedCall,
@@ -203,7 +203,7 @@ export class StateRows {
   }
 
   /**
-   * Seals the ending of a call that may be run again. Returns its writes, for the transaction of the call's changes. `begun` is
+   * Seals the ending of a repeatable call. Returns its writes for the transaction of the call's changes. `begun` is
    * the record that its last run continued from.
    */
   async sealEnding(
@@ -214,7 +214,7 @@ export class StateRows {
       afterPiece = async () => {},
     }: { begun?: Recorded | undefined; afterPiece?: AfterPiece } = {},
   ): Promise<Write[]> {
-    // A guest may say more than there is memory to store at once.
+    // A guest may send more notifications than fit into memory at once.
     let room = limits.outputBytes;
     const notices = said.notices.filter((one) => (room -= JSON.stringify(one).length) >= 0);
     const answers = entries.map(answerKey);
@@ -246,7 +246,7 @@ export class StateRows {
   }
 
   /**
-   * The changes of a call, to be stored by `seal` and `save`: all since those `before` that were not. Clears the instance's marks of
+   * A call's changes, to be stored by `seal` and `save`, with the unstored changes `before`. Clears the marks of
    * written blocks.
    */
   changed(
@@ -311,12 +311,12 @@ export class StateRows {
     return ["INSERT OR REPLACE INTO state VALUES (0, ?, ?, ?)", hash, sealed, Date.now()];
   }
 
-  /** The blocks of memory that differ from a pristine instance's, with their numbers: see `StateBlocks.pages`. Throws `CorruptState`. */
+  /** The blocks that differ from a pristine instance's (see `StateBlocks.pages`). Throws `CorruptState`. */
   pages() {
     return this.#blocks.pages();
   }
 
-  /** True if these known blocks are all that are stored. */
+  /** True if these known blocks are all stored blocks. */
   areAll(known: KnownBlocks): boolean {
     return this.#blocks.areAll(known);
   }
@@ -350,7 +350,7 @@ export class StateRows {
     return this.#sql.exec(query, ...bindings).toArray()[0];
   }
 
-  /** Decrypts a blob, which is an ArrayBuffer in Durable Objects, and a Uint8Array in Node. */
+  /** Decrypts a blob: an ArrayBuffer in Durable Objects, a Uint8Array in Node. */
   async #open(sealed: unknown, place: string): Promise<Uint8Array> {
     try {
       return await this.#sealing.open(new Uint8Array(sealed as ArrayBuffer), place);
@@ -361,8 +361,8 @@ export class StateRows {
 }
 
 /**
- * The ranges that were written of the guest's memory, whose size in bytes this is. The memory itself may be larger: what was
- * written behind the guest's end is made zero again. Clears the marks.
+ * The written ranges of the guest's memory of `size` bytes. The memory itself may be larger: bytes
+ * written beyond the guest's end are zeroed again. Clears the marks.
  */
 function writtenIn({ marks, memory }: InstanceViews, size: number): Range[] {
   // A body without marks has only the kernel's memory.

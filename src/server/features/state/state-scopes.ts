@@ -4,19 +4,19 @@ import type { Viewer } from "../../kernel/servlets/deployment.ts";
 import type { Manifest } from "../../kernel/servlets/manifest.ts";
 
 /**
- * For whom a servlet's state is kept: a session by its id; a caller by its key (see `callerKey`, "" where it has none),
- * `sessionless` where the servlet keeps state for sessions.
+ * The owner of a servlet's state: a session by its id; a caller by its key (see `callerKey`; "" if it has none),
+ * as `sessionless` if the servlet keeps state for sessions.
  */
 export type Scope = readonly ["caller" | "session" | "sessionless", string] | readonly ["server"];
 
-/** The scope of a servlet that keeps state, for the calls of this caller. */
+/** The scope of a servlet's state for the calls of this caller. */
 export function scopeOf({ state }: Pick<Manifest, "state">, { principal, session }: Viewer): Scope {
   if (state === "server") return ["server"];
   if (state === "session" && session !== undefined) return ["session", session];
   return callerScope(state, callerKey(principal) ?? "");
 }
 
-/** The scope of a caller, by its key, where a servlet's manifest has this `state`. */
+/** The scope of the caller with this key if a servlet's manifest has this `state`. */
 export const callerScope = (state: Manifest["state"], key: string): Scope =>
   state === "session" ? ["sessionless", key] : ["caller", key];
 

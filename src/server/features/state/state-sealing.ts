@@ -11,7 +11,7 @@ const SALT = 16;
 const NONCE = 12;
 const HEAD = AES_GCM.length + SALT + NONCE;
 
-/** Derived keys that are cached: each `StateSealing` that wrote rows of a state used a key of its own. */
+/** Maximum cached derived keys: each `StateSealing` that wrote rows of a state used its own key. */
 const MAX_KEYS = 100;
 
 const encoder = new TextEncoder();

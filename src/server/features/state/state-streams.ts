@@ -1,4 +1,4 @@
-/** Streams from and to an object that others wait for while they are open: one that stands still is given up. */
+/** Streams from and to an object that others wait for meanwhile: a stalled stream is ended. */
 import { Fault } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 
@@ -8,7 +8,7 @@ const stalled = () =>
     `Nothing was sent for ${limits.stateStallMs / 1000} seconds, so the transfer was stopped. Try again.`,
   );
 
-/** A stream of these bytes. Calls `over` once, when it has been read, was cancelled, has failed or stands still. */
+/** A stream of these bytes. Calls `over` once when it was read, was cancelled, has failed or has stalled. */
 export function heldStream(
   parts: AsyncIterable<Uint8Array>,
   over = () => {},
@@ -54,7 +54,7 @@ export function heldStream(
   );
 }
 
-/** The chunks of a stream. Throws `cancelled` where one does not come in time. */
+/** The chunks of a stream. Throws `cancelled` if a chunk does not arrive in time. */
 export async function* steady(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {

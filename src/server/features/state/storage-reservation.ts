@@ -6,18 +6,18 @@ import { MOST_LENT, type QuotaEnv } from "../../kernel/auth/quota.ts";
 import { noRoom } from "./scope-state.ts";
 import { hasTable } from "../../kernel/storage/tables.ts";
 
-/** How long an object relies on what it has heard of the bytes that its caller may store. */
+/** How long an object caches the number of bytes that its caller may store. */
 const ROOM_MS = 10_000;
 
 interface Row {
-  /** Absent before something was reserved. */
+  /** Absent before the first reservation. */
   caller?: string;
   bytes: number;
 }
 
 /**
- * The bytes that an object of servlet state may store for its caller. They are reserved before they are stored, and
- * given back after they were deleted, in whole MiB: what is counted is never less than what is stored.
+ * The bytes that a state object may store for its caller. They are reserved before they are stored, and
+ * released after they were deleted, in whole MiB: never fewer bytes are counted than stored.
  */
 export class StorageReservation {
   readonly #sql: SqlStorage;
@@ -25,10 +25,10 @@ export class StorageReservation {
   readonly #quotas: QuotaEnv["QUOTAS"];
 
   #known: Row | undefined;
-  /** The bytes of them that are of the reserve; undefined if not known. */
+  /** Reserved bytes that are taken from the reserve; undefined if not known. */
   #lent: number | undefined;
   #available: { bytes: number; at: number } | undefined;
-  /** The last count of less room, which must come before that of more. */
+  /** The last release, which must finish before the next reservation. */
   #shrinking: Promise<unknown> = Promise.resolve();
 
   constructor({ id, storage }: DurableObjectState, { QUOTAS }: QuotaEnv) {
@@ -37,13 +37,13 @@ export class StorageReservation {
     this.#quotas = QUOTAS;
   }
 
-  /** Bytes that are reserved. */
+  /** Reserved bytes. */
   get bytes(): number {
     return this.#row.bytes;
   }
 
   /**
-   * The bytes that may be stored here in all, as far as is known: what others have stored for the caller in the last
+   * Estimate of the bytes that may be stored here in all: bytes stored by others for the caller in the last
    * `ROOM_MS` may not be counted yet. `demand` decides.
    */
   async available(caller: string | undefined): Promise<number> {
@@ -60,8 +60,8 @@ export class StorageReservation {
   }
 
   /**
-   * Reserves room for so many bytes in all. Throws `servlet_failed` where the caller has too little left: what does not
-   * add to files may take some of the reserve.
+   * Reserves this many bytes in all. Throws `servlet_failed` if the caller has too few left: a call that does not
+   * add to files may use some of the reserve.
    */
   async demand(caller: string | undefined, bytes: number, addsFiles: boolean): Promise<void> {
     if (caller === undefined || this.#quotas === undefined) return;
@@ -70,7 +70,7 @@ export class StorageReservation {
     const before = this.bytes;
     const wanted = Math.max(before, Math.ceil(bytes / PART) * PART);
     const counted = countedBy(caller);
-    // An object that dies while it asks gives back what was counted for it.
+    // Saved first, so that an object that dies meanwhile can release its bytes.
     if (this.#row.caller === undefined) this.#save(caller, before);
     let lent = 0;
     for (const [at, one] of counted.entries()) {
@@ -85,12 +85,12 @@ export class StorageReservation {
     if (wanted > before) this.#save(caller, wanted);
   }
 
-  /** True if a good part of it is not needed for so many bytes. */
+  /** True if much of the reservation is not needed for this many bytes. */
   isTooLargeFor(bytes: number): boolean {
     return keptFor(bytes) < this.bytes;
   }
 
-  /** Reserves no more than is needed for so many bytes. The count follows; where that fails, an audit mends it. */
+  /** Releases what is not needed for this many bytes. The count follows; if that fails, an audit corrects it. */
   async shrink(bytes: number): Promise<void> {
     const { caller } = this.#row;
     if (caller === undefined || !this.isTooLargeFor(bytes)) return;
@@ -100,7 +100,7 @@ export class StorageReservation {
     await Promise.all(holds);
   }
 
-  /** Gives back everything when `work` has deleted it. */
+  /** Releases everything when `work` has deleted the state. */
   async release(work: () => Promise<void>): Promise<void> {
     const { caller } = this.#row;
     await this.#shrinking;
@@ -109,13 +109,13 @@ export class StorageReservation {
     if (caller !== undefined) await Promise.all(countedBy(caller).map((one) => this.#hold(one, 0)));
   }
 
-  /** The bytes of them that are of the reserve; undefined if there is no room. There always is for fewer than before. */
+  /** Returns the bytes taken from the reserve; undefined if there is no room, never when releasing. */
   async #hold(
     { key, shares }: QuotaKey,
     bytes: number,
     mayBorrow = true,
   ): Promise<number | undefined> {
-    // Its binding may have been there before.
+    // The binding may have been removed since.
     if (this.#quotas === undefined) return 0;
     return this.#quotas.getByName(key).hold(this.#object, bytes, {
       most: limits.callerStateBytes * shares,
@@ -142,5 +142,5 @@ export class StorageReservation {
   }
 }
 
-/** A little is left, so that not each call must ask for more. */
+/** Leaves a little more than needed, so that not each call must reserve. */
 const keptFor = (bytes: number): number => (bytes === 0 ? 0 : Math.ceil(bytes / PART + 1) * PART);
