@@ -18,7 +18,7 @@ const ALL_CHARACTERS = 500_000;
 
 const PREFIX = "tried ";
 
-/** Who comes after another person in this window has tried nothing yet. */
+/** The storage key, which includes the visitor: another person in this window starts without history. */
 const keyOf = ({ kind, name }: Target): string => {
   const person = document.querySelector("header .who")?.textContent ?? "";
   return `${PREFIX}${JSON.stringify([person, location.pathname, kind, name])}`;

@@ -47,7 +47,7 @@ const changed = (state: FormState, change: FormChange): FormState => ({
   ...change(state),
 });
 
-/** Begins anew with this content; as JSON where fields would change it. */
+/** Restarts the form with this content; as JSON if fields would change it. */
 const beginning =
   (given: Json | undefined, schema: Json, isJson: boolean): FormChange =>
   (state) => {
@@ -135,7 +135,7 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
       const shown = isJson ? filled : contentOfFields(parts, filled);
       begin(wrongIn(schema!, shown).length === 0 ? shown : filled, isJson);
     },
-    /** Changes between fields and JSON, with the arguments as they are; where some would be lost, it says so. */
+    /** Switches between fields and JSON and keeps the arguments, or reports those that would be lost. */
     changeWay(): void {
       const { content: known, wrong: unread } = entered();
       if (unread.length > 0) return setWrong(unread);

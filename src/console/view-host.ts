@@ -54,7 +54,7 @@ export interface FramedView {
   };
   /** The elicitation that it answers. */
   question?: { params: Json; answer(result: ElicitResult): void };
-  /** How it calls a tool, or reads a resource. Throws where that is not the view's to do. Absent where no view may. */
+  /** Calls a tool or reads a resource for the view. Throws if the view may not. Absent if no view may. */
   uses?: {
     callTool(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
     readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
@@ -272,7 +272,7 @@ const VARIABLES = {
   "--border-width-regular": "1px",
 };
 
-/** Keeps messages from the host side that are too large, or not of an opaque origin; too many end the view. */
+/** Blocks messages that are too large or not from an opaque origin; too many end the view. */
 function guardOf(from: Window, fail: (why: string) => void) {
   let count = 0;
   return (event: MessageEvent) => {
@@ -285,7 +285,7 @@ function guardOf(from: Window, fail: (why: string) => void) {
   };
 }
 
-/** True for data that measures no more. Data with a cycle measures more than anything. */
+/** True for data of at most this size. Data with a cycle exceeds every size. */
 function isWithin(data: unknown, most: number): boolean {
   let left = most;
   const all: unknown[] = [data];
@@ -301,7 +301,7 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-/** Records what a view says and is told. `answers` is true once it has said that it answers questions. */
+/** Records a view's messages. `answers` is true once it has declared that it answers questions. */
 function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]) {
   const seen = { answers: false };
   const { onmessage } = transport;
@@ -355,7 +355,7 @@ function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
   return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
 }
 
-/** Asks whether somebody wants what a link does. False without a link, and beside another question. */
+/** Asks the user whether to follow a link. False without a link or during another question. */
 async function isAgreed(
   dialog: HTMLElement,
   question: { link: HTMLAnchorElement; asks: string; what: string } | undefined,

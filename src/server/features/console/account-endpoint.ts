@@ -1,4 +1,4 @@
-/** The page on which people see what is kept for them, and delete it. */
+/** The page on which people see and delete the data stored for them. */
 import { html } from "hono/html";
 import { emptyState, postButton, tableOf, timeTag } from "../people/components.ts";
 import { PAGES } from "../people/paths.ts";
@@ -16,7 +16,7 @@ import { printable } from "../../kernel/core/text.ts";
 import { deadEndPage, wordsPage } from "../people/ask-page.ts";
 import { pageFor, seeOther, type PersonPage, type View, type Visit } from "../people/view.ts";
 
-/** `/account`: what is kept for a person, by names, and the calls that wait for that person or go on without a client. */
+/** `/account`: the names of a person's stored data, and the calls that wait for the person or run without a client. */
 export const accountEndpoint = (
   request: Request,
   page: PersonPage,
@@ -53,7 +53,7 @@ async function keptFor(
   const [summary, listed, states] = await Promise.all([
     summaryOf(persons, principal),
     persons.at(principal, async (object) => object.listed(principal)),
-    // It is a count: a person is shown, and can delete, the rest without it.
+    // Only counts: without them a person can still see and delete the rest.
     usage?.()
       .storedFor(principal)
       .catch((error: unknown) => void report(error)),
@@ -140,7 +140,7 @@ async function act(
 interface StoredData extends PersonSummary {
   /** As Live lists them. */
   calls: ListedCall[];
-  /** The bytes that each servlet stores, as far as is known; undefined where that is not counted. */
+  /** The bytes stored by each servlet, if known; undefined if they are not counted. */
   states: { servlet: string; bytes: number }[] | undefined;
 }
 

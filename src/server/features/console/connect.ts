@@ -15,7 +15,7 @@ export interface Endpoint extends Callee {
   hasSignIn: boolean;
 }
 
-/** The facts about a server on which its clients depend. */
+/** The facts about a server that its clients depend on. */
 interface ServerFacts {
   settings: { SERVER_NAME: string };
   authenticator: { isOpen: boolean; proof: string };
@@ -37,13 +37,13 @@ export const endpointOf = (
 interface Client {
   name: string;
   body: Markup;
-  /** Why it cannot call this server; undefined if it can. */
+  /** The reason why it cannot call this server; undefined if it can. */
   why?: string | undefined;
 }
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
-/** A name that every client accepts as a key of its settings, and that a shell takes as one word. */
+/** A name that is valid as a settings key in every client, and as one word in a shell. */
 export const shortName = (name: string): string =>
   name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "") || "server";
 
@@ -72,7 +72,7 @@ const byHand = (file: string, settings: object, label: string): Markup =>
 function clientsOf(endpoint: Endpoint): Client[] {
   const { url, name, isKeyed, hasSignIn } = endpoint;
   const short = shortName(name);
-  // Without the key, an app would sign in, and have the rights of whoever does.
+  // Without the key, an app would sign in and get the rights of the person who does.
   const sendsKey = isKeyed && (!hasSignIn || endpoint.key !== undefined);
   const authorization = authorizationOf(endpoint);
   const headers = sendsKey && { headers: { Authorization: authorization } };
@@ -176,7 +176,7 @@ export const clientsSection = (endpoint: Endpoint): Markup =>
       )}
     </ul>`;
 
-/** A button that opens the clients. `data-callee` has the server as programs that repeat a call have it. */
+/** A button that opens the clients. `data-callee` describes the server for programs that repeat a call. */
 export function connectSection(endpoint: Endpoint, isPrimary: boolean): Markup {
   const { url, isKeyed } = endpoint;
   return html`<details id="connect" data-callee="${JSON.stringify({ url, isKeyed })}">

@@ -20,8 +20,8 @@ import { badge, emptyState, tableOf, type Tone } from "../people/components.ts";
 import { markdownOf } from "./markdown-page.ts";
 
 /**
- * Characters of markup of the list, shared among servlets: the page is held a few times while it is made, and phones
- * must show it. And of one table of a schema.
+ * Maximum markup of the list in characters, shared among servlets: the server holds several copies of it, and phones
+ * must show it. Also the maximum of one schema table.
  */
 const LIST_CHARACTERS = 4 * 1024 * 1024;
 const TABLE_CHARACTERS = 100_000;
@@ -31,7 +31,7 @@ export interface Offers {
   catalog: Catalog;
   /** The text of a skill's SKILL.md; undefined if it cannot be read. */
   skillText?(uri: string): Promise<string | undefined>;
-  /** The scope that a caller needs for this entry of a servlet; undefined where no scopes are configured. */
+  /** The scope that a caller needs for this entry; undefined if no scopes are configured. */
   scopeOf(servlet: string, own: string): string | undefined;
 }
 
@@ -75,7 +75,7 @@ interface Badge {
   /** A shorter text for the list. */
   brief?: string;
   tone?: Tone | "accent";
-  /** True if the list has it, too. */
+  /** True if the list shows it, too. */
   isListed: boolean;
 }
 
@@ -86,7 +86,7 @@ interface Entry extends EntryRef {
   title: string | undefined;
   about: string;
   badges: Badge[];
-  /** How much of a model's context it takes. */
+  /** Its size in a model's context. */
   tokens?(): string;
   /** Its schemas as tables, and warnings. */
   details?(): Markup;
@@ -94,7 +94,7 @@ interface Entry extends EntryRef {
   unlisted?: Tool | undefined;
 }
 
-/** In characters. All markup of this page is made at once, so it is a string. */
+/** Length in characters. All markup of this page is made synchronously, so it is a string. */
 const lengthOf = (markup: Markup): number => (markup as HtmlEscapedString).length;
 
 /** Makes the parts of these items until they have `room` characters of markup. */
@@ -484,7 +484,7 @@ interface SchemaRows {
   isCut: boolean;
 }
 
-/** How deep and how long a table may be. */
+/** Maximum depth and length of a table. */
 const DEPTH = 4;
 const ROWS = 100;
 
@@ -544,5 +544,5 @@ function typeOf(schema: Json, depth = 0): string {
   return typeof $ref === "string" ? "see the schema" : "any";
 }
 
-/** How many of the types of a value are listed. */
+/** Maximum number of listed types of a value. */
 const VALUES = 12;

@@ -34,9 +34,9 @@ export interface ConsoleSite extends Site {
   mcp: string;
 }
 
-/** Who has sent a request to the console. */
+/** The sender of a request to the console. */
 export interface Visitor {
-  /** Whose calls the visitor may make; undefined where authentication is required and nobody has signed in. */
+  /** The principal of the visitor's calls; undefined if authentication is required and nobody has signed in. */
   caller: Principal | undefined;
   /** Undefined if nobody has signed in. */
   person: Person | undefined;
@@ -53,7 +53,7 @@ export type Visited = (
 interface PageOptions {
   status?: number;
   headers?: Record<string, string>;
-  /** The title of a page that its name does not tell from others. */
+  /** The title of a page whose name is not unique. */
   title?: string;
   /** Where signing in leads back to; the page itself by default. */
   at?: string;

@@ -58,7 +58,7 @@ export async function eventsEndpoint(request: Request, page: PersonPage): Promis
 
 const signInAgain = () => new Fault("unauthorized", "Sign in again to see your calls.");
 
-/** How many questions wait for a person. */
+/** The number of questions that wait for a person. */
 export async function questionsFor(
   request: Request,
   persons: PersonObjects | undefined,
@@ -97,7 +97,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
       : { status, body: callPage({ id, timeline, token, replayed }) };
   };
   if (form === undefined || isOld) return show(200);
-  // The call that a fork makes is named before it is agreed to: a form that is sent twice makes one.
+  // The fork's id is chosen before the confirmation, so that a form sent twice makes one call.
   const [as] = form.getAll("as");
   const words = [PLACE, id, ...(as === undefined ? [] : [as])];
   if (!(await people.isForm(form, person, ...words))) return show(403);
@@ -118,7 +118,7 @@ async function call(visit: Visit & { id: string; page: PersonPage }): Promise<Vi
   }
   if (forkNow !== undefined && as !== undefined) {
     const { origin } = new URL(request.url);
-    // A fork is a new call and needs the scopes that the person has proven; a look at one's own does not.
+    // A fork is a new call and needs the person's proven scopes; looking at one's own call does not.
     const own = page.tasksOf(people.callerOf(person));
     const looked = await own.look(id, { what: "fork", entries: forkNow, origin, id: as });
     return looked?.fork === undefined ? show(404) : seeOther(`${LIVE_PATH}/${looked.fork}`);

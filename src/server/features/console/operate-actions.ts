@@ -1,4 +1,4 @@
-/** What operators do by the buttons of their pages. */
+/** The actions of the buttons on the operators' pages. */
 import { endpointPath } from "../../kernel/auth/metadata.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { scopesInWords } from "../../kernel/core/key-name.ts";
@@ -21,7 +21,7 @@ import { PAGES } from "../people/paths.ts";
 import { count } from "./units.ts";
 import { seeOther, type View, type Visit } from "../people/view.ts";
 
-/** A button that was pressed, and who has pressed it. */
+/** A pressed button, and the operator who pressed it. */
 interface ButtonPress {
   server: Operated;
   visit: Visit;
@@ -34,11 +34,11 @@ interface ButtonPress {
   by: string;
 }
 
-/** What is asked before an action. */
+/** The confirmation before an action. */
 interface Question {
   title: string;
   lines: string[];
-  /** Of the button; the title by default. */
+  /** Label of the button; the title by default. */
   label?: string;
   /** Sent with the button. */
   fields: Record<string, string>;
@@ -49,7 +49,7 @@ interface Action {
   ask?(pressed: ButtonPress): Promise<Question>;
   /** Acts. Returns a sentence for the record, undefined if nothing had to be done, or the page to show. */
   act(pressed: ButtonPress): Promise<string | undefined | View>;
-  /** What the page says afterwards. */
+  /** The page's message afterwards. */
   done?: string;
   /** True if it deletes or revokes. */
   isDangerous?: true;

@@ -29,9 +29,9 @@ interface ServedServlet {
   dialect: string;
   /** The scope of the memory and files that it keeps. */
   state: string;
-  /** Where it comes from, in words. */
+  /** Its origin, in words. */
   from: string;
-  /** How many tools, prompts and resources it lists. */
+  /** The number of tools, prompts and resources that it lists. */
   entries: number;
   /** Its runs in the last hour; undefined where they are not counted. */
   runs: { runs: number; errors: number } | undefined;
@@ -89,7 +89,7 @@ export function operatePage(all: Overview): Markup {
     ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
-/** Errors older than this are no sign of how the server is. */
+/** Older errors say nothing about the current state of the server. */
 const LATELY_MS = 86_400_000;
 
 /** The status in one line. It reports that all is well only if no error that operators can fix is listed. */
@@ -399,7 +399,7 @@ function actsOf(acts: readonly Act[] | undefined): Markup {
     })}`;
 }
 
-/** A limit with its unit, which its name ends with. */
+/** A limit with its unit, taken from the end of its name. */
 function inUnits(name: string, value: number): string {
   const text = name.endsWith("Bytes")
     ? bytesText(value)

@@ -1,4 +1,4 @@
-/** The API keys as operators see and change them. */
+/** The API keys for the operators' pages. */
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import { KEY_NAME, KEY_NAME_RULE, KEY_PREFIX } from "../../kernel/core/key-name.ts";
@@ -53,7 +53,7 @@ export async function allKeys({ keyRecords, settings }: Pick<Operated, "keyRecor
   }));
 }
 
-/** The key with this hash. Throws `invalid_params` where there is none by now. */
+/** The key with this hash. Throws `invalid_params` if it no longer exists. */
 export async function keyOf(key: string, of: Operated) {
   const found = (await allKeys(of)).find((one) => one.key === key);
   if (found !== undefined) return found;
@@ -61,10 +61,10 @@ export async function keyOf(key: string, of: Operated) {
 }
 
 const DAY_MS = 86_400_000;
-/** The most that one key may have, in characters: each isolate holds the scopes of all keys. */
+/** Maximum characters of one key's scopes: each isolate holds the scopes of all keys. */
 const SCOPES_CHARACTERS = 2000;
 
-/** The key that a form describes, and its secret, which is kept nowhere. Throws `invalid_params` about a field. */
+/** The key that a form describes, and its secret, which is not stored. Throws `invalid_params` about a field. */
 export async function newKey(
   form: URLSearchParams,
   operator: Principal,

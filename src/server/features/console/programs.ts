@@ -21,7 +21,7 @@ export interface Calling {
 /** The placeholder for the key of whoever copies a program. */
 export const KEY = "YOUR-KEY";
 
-/** How the official SDKs send each method: its names in TypeScript and Python, and the parameters that Python takes. */
+/** Each method in the official SDKs: its names in TypeScript and Python, and Python's parameters. */
 const CALLS = {
   "tools/list": ["listTools", "list_tools"],
   "tools/call": ["callTool", "call_tool", "name", "arguments"],
@@ -91,7 +91,7 @@ async def main():
 asyncio.run(main())`;
 }
 
-/** A JSON value in Python, whose strings are those of JSON; its other constants are not. */
+/** A JSON value as a Python literal. Strings are the same; `true`, `false` and `null` are not. */
 const literal = (value: unknown): string =>
   typeof value === "string"
     ? JSON.stringify(value)

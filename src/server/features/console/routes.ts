@@ -219,10 +219,10 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
 const firstLine = ({ SERVER_INSTRUCTIONS: all = "" }: Settings): string | undefined =>
   all.trim().split("\n", 1)[0] || undefined;
 
-/** The page of a skill is there, also where its text is not. */
+/** The page of a skill is shown even if its text cannot be read. */
 const noneRead = (error: unknown): undefined => void report(error);
 
-/** The home page is there, also where the list of a person's calls is not. */
+/** The home page is shown even if the list of a person's calls cannot be read. */
 function noneAfter(error: unknown): number {
   report(error);
   return 0;
@@ -233,7 +233,7 @@ const SCRIPT_PATH = `${ASSETS_PATH}main.js`;
 
 /**
  * Answers with an asset below `/console/`; undefined without the binding ASSETS. The platform serves assets before the
- * Worker is asked: this is for those hosts that do not.
+ * Worker is called: this is for hosts that do not.
  */
 function assetsOf({
   ASSETS: assets,

@@ -77,7 +77,7 @@ export class CallRecord extends DurableObject<object> {
       const { asks: before, response = failed(call, STOPPED) } = await this.#stored(call, asks);
       return { value: { asks: before, response: Promise.resolve(response) } };
     }
-    // Where that is not known yet, nothing is stored: the next request begins the call.
+    // Before anything is stored: if the registry is not known yet, the next request begins the call.
     const registry = await this.#server.registry();
     const counted = await settled(() => this.#countStored(call));
     if (!("value" in counted)) {
@@ -156,8 +156,8 @@ export class CallRecords {
   }
 
   /**
-   * Runs the call of a principal, or returns the response of an earlier request, once that has ended. Undefined
-   * where the id belongs to a call with another content: `content` is equal for equal requests.
+   * Runs a principal's call, or returns the response of an earlier request once that has ended. Undefined
+   * if the id belongs to a call with another `content`, which is equal for equal requests.
    */
   async run(call: Call, content: string): Promise<CallToolResponse | undefined> {
     const { principal, call_id } = call;

@@ -107,7 +107,7 @@ async function run(
     const { entry, definition } = directoryOf(catalog).find(tool);
     const meta = trace_id === undefined ? {} : { trace_id };
     const context = { id: call_id, meta, principal, client: NOBODY, trace };
-    // A task finds the newest version of the tool, and stores nothing that was lent to the call.
+    // A task uses the newest version of the tool, and stores no credentials of the call.
     const canWait = catalog.tools.get(entry.tool.name) === entry && isEmpty(credentials);
     const called = registry.entryOf(entry, input);
     const link = linkOf(canWait ? call.pages : undefined, entry);
@@ -157,7 +157,7 @@ async function run(
   }
 }
 
-/** Runs a tool whose result is lost when its client gives up: stops it before that. */
+/** Runs a tool whose result is lost if its client gives up, and stops it before that. */
 export async function runUnrecorded(
   parts: CallParts,
   call: Call,
@@ -188,7 +188,7 @@ const WHY =
 const isEmpty = ({ secrets, tokens, userId }: CallCredentials): boolean =>
   secrets.size === 0 && tokens.size === 0 && userId === undefined;
 
-/** The link, for the model: the specification has no result for a call that goes on. */
+/** The link as an error for the model: the specification has no result for a call that continues. */
 function waiting(link: Json): ToolError {
   const { url, id, message, status } = waitingIn(link);
   if (status === "working")
@@ -221,7 +221,7 @@ function valueOf({ structuredContent, content }: CallToolResult): unknown {
 }
 
 /**
- * The asks of a tool, none of which can be answered: an error lists them for the model. Only as many as a model
+ * The asks of a tool, which cannot be answered: an error lists them for the model. Only as many as a model
  * would read are stored, since a tool may ask again and again.
  */
 class UnansweredAsks {
@@ -263,7 +263,7 @@ function described({ method, params }: Ask): string {
 const plain = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
-/** The fields of a form, with their types and what they are. */
+/** The fields of a form, with their types and descriptions. */
 function fields(form: unknown): string[] {
   if (!isObject(form) || !isObject(form["properties"])) return [];
   const { required } = form;

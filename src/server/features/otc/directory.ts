@@ -28,7 +28,7 @@ interface Directory {
 }
 
 export const directoryOf = oncePer((catalog: Catalog): Directory => {
-  // Here all tools are listed.
+  // Open Tool Calling lists all tools, so it needs no search.
   const versions = catalog.versions.filter(({ servlet, own }) => !isForSearch(servlet.name, own));
   const offers = new Map<string, Offer>();
   for (const [servlet, entries] of Map.groupBy(versions, (entry) => entry.servlet)) {

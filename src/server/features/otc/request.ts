@@ -10,7 +10,7 @@ import { once } from "../../kernel/core/once.ts";
 import type { CallCredentials } from "../../kernel/core/call-context.ts";
 import { isObject, type Json, type ToolDefinition } from "../../kernel/core/model.ts";
 
-/** Secrets of a call, and tokens of a call: tools need a few. */
+/** Maximum secrets and maximum tokens of a call: tools need a few. */
 const CONTEXT_ENTRIES = 100;
 
 /** The default `$schema` of responses. */
@@ -27,7 +27,7 @@ const text = () =>
     .check(
       z.refine((one) => one.isWellFormed(), "must be well-formed Unicode: no lone surrogates"),
     );
-/** A text of bounded length. The numbers are read at each use: the configuration may change them. */
+/** A text of bounded length. Reads the limit at each use, since the configuration may change it. */
 const upTo = (limit: "idCharacters" | "secretCharacters") =>
   text().check(
     z.refine((one) => one.length <= limits[limit], {

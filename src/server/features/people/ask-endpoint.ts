@@ -22,8 +22,8 @@ import type { People, Person } from "./people.ts";
 import { notForYou, pageFor, seeOther, type PersonPage, type View, type Visit } from "./view.ts";
 
 /**
- * `/ask/ID`: shows the questions of a call to the person whose call it is, one after the other; also of one whose client
- * can be asked, which gets no answer of its own then.
+ * `/ask/ID`: shows the questions of a call to its person, one after the other; also of a call whose client
+ * can be asked, which then does not answer itself.
  */
 export const askEndpoint = (request: Request, id: string, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
@@ -40,7 +40,7 @@ export const askEndpoint = (request: Request, id: string, page: PersonPage): Pro
     },
   });
 
-/** The answer that was not taken before its sender had signed in again; undefined where that is not asked any more. */
+/** The answer sent before its sender signed in again; undefined if its question is no longer open. */
 function answerBeforeSignIn(form: URLSearchParams, found: HandedOver): RejectedAnswer | undefined {
   const key = form.get("ask") ?? "";
   const ask = openAsk(found, key);
@@ -61,16 +61,16 @@ interface Call {
 
 const ANY = { isAny: true };
 
-/** An answer that is shown again, since it was not taken. */
+/** A rejected answer, which is shown again. */
 interface RejectedAnswer {
   status: number;
   typed?: Typed;
   complaint: Complaint;
-  /** The ask that it is for; the first that is open by default. */
+  /** The ask that it answers; by default the first open one. */
   key?: string;
 }
 
-/** The first open question, or how the call is. */
+/** The first open question, or the state of the call. */
 async function show(found: HandedOver, call: Call, rejected?: RejectedAnswer): Promise<View> {
   const { id, people, person, request } = call;
   const { asks, called, expires, view } = found;
@@ -114,7 +114,7 @@ const openAsk = ({ asks }: HandedOver, key: string): Ask | undefined =>
 
 const fieldsIn = (ask: Ask): Field[] => fieldsOf(schemaIn(ask) ?? {});
 
-/** Takes an answer; shows it again, with what is wrong, unless it fits. */
+/** Accepts an answer, or shows it again with its errors. */
 async function take(
   form: URLSearchParams,
   found: HandedOver,
@@ -147,7 +147,7 @@ async function take(
   return show(next, visit, { status: 409, complaint: { general: [USED], fields: new Map() } });
 }
 
-/** The call once it has gone on: when it asks again or has ended, or after `limits.nextAskMs`. */
+/** The call after an answer: once it asks again or has ended, or after `limits.nextAskMs`. */
 async function nextOf(
   found: HandedOver,
   { id, tasks }: { id: string; tasks: Tasks },
@@ -157,7 +157,7 @@ async function nextOf(
   let since: number;
   do {
     since = next.updated;
-    // If the clock is set back, `until` is far away: no wait is longer than the limit.
+    // Bounded, since `until` is far away if the clock is set back.
     const ms = Math.min(until - Date.now(), limits.nextAskMs);
     next = await tasks.handedOver(id, { ...ANY, since, ms });
   } while (next?.view.status === "working" && next.updated > since && Date.now() < until);
@@ -187,7 +187,7 @@ export async function answerWaitingCall(
   return seeOther(`/ask/${id}`);
 }
 
-/** The answer of a view, which its page's script sends as JSON; undefined where the form has its fields. */
+/** The answer of a view, sent as JSON by the page's script; undefined if the form was used. */
 function contentBy(text: string | null): Json | undefined {
   const content = text === null ? undefined : jsonIn(wellFormedJson(text));
   return isObject(content) ? content : undefined;

@@ -69,7 +69,7 @@ export const signInPage = (
       </p>`;
     })}`;
 
-/** Why somebody signs in, and where they are then. Nothing of a call: it is shown to its person alone. */
+/** The reason to sign in, and the page that follows. Reveals nothing of a call, which only its person may see. */
 const purposeOf = (path: string): readonly [why: string, next: string] =>
   PURPOSES.find(([start]) => path.startsWith(start))?.[1] ?? [
     "Sign in to see and try the tools that you may use.",
@@ -114,7 +114,7 @@ const credentialForm = (
     <button class="primary">Continue</button>
   </form>`;
 
-/** Says something, and nothing is to be done. */
+/** A page with a message only. */
 export const wordsPage = (title: string, ...paragraphs: string[]): Markup =>
   html`<h1>${title}</h1>
     ${paragraphs.map((one) => html`<p>${one}</p>`)}`;
@@ -147,7 +147,7 @@ export function questionPage(question: Question): Markup {
     </p>`;
 }
 
-/** Where the page's script shows the view that a question names; nothing without script. */
+/** The place where the page's script shows the view that a question names; empty without script. */
 function viewPlace({ params }: Ask): Markup {
   const uri = viewIn(params);
   if (typeof uri !== "string") return html``;
@@ -275,7 +275,7 @@ ${`\n${text}`}</textarea>`,
       );
     case "line":
     case "number": {
-      // A number is typed as text: browsers hide from the server what they do not take for one.
+      // A text input: of a number input, browsers send nothing if they cannot parse the number.
       const mode = kind === "number" ? html` inputmode="decimal"` : "";
       return labelled(
         html`<input

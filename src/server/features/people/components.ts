@@ -3,23 +3,23 @@ import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
 import { timeAgo } from "../../kernel/core/times.ts";
 
-/** How something is, by its colour; the words have to say it, too. */
+/** The color of a status; the words must say it, too. */
 export type Tone = "good" | "warn" | "wrong";
 
-/** A part that stands for one thing. Several go into an element of the class `cards`. */
+/** A card for one thing. Several go into an element of the class `cards`. */
 export const card = (body: Markup): Markup => html`<section class="card">${body}</section>`;
 
 /** A word or two about the thing beside it. */
 export const badge = (text: string, tone?: Tone | "accent"): Markup =>
   html`<span class="badge ${tone ?? ""}">${text}</span>`;
 
-/** Something to know before going on. One that is wrong is read out at once. */
+/** A notice. With the tone `wrong` it is an alert, which screen readers read at once. */
 export const notice = (body: Markup | string, tone?: Tone): Markup =>
   html`<div class="notice ${tone ?? ""}" ${tone === "wrong" ? html`role="alert"` : ""}>
     ${typeof body === "string" ? html`<p>${body}</p>` : body}
   </div>`;
 
-/** Stands where a list would be: why it is empty, and how it fills. */
+/** The place of an empty list: why it is empty, and how it fills. */
 export const emptyState = (title: string, body: Markup | string = ""): Markup =>
   html`<div class="empty">
     <p><strong>${title}</strong></p>
@@ -56,7 +56,7 @@ export const timeTag = (at: number): Markup => {
 type Cell = Markup | string | number;
 
 interface Table {
-  /** Stands for a table without rows; its head by default. */
+  /** Shown instead of a table without rows; by default the table's head. */
   empty?: Markup;
   /** For screen readers; everyone sees it if `hasCaption`. */
   caption: string;

@@ -18,7 +18,7 @@ interface FormState {
   complaint: string | undefined;
 }
 
-/** A page for something that a servlet asks a person for. The sealed token in its address says what. */
+/** A page for a secret or account that a servlet asks a person for. The sealed token in its address says which. */
 interface CredentialPage<Requested> {
   /** Opens the token; undefined for one that is not of this server, or too old. */
   open(persons: PersonObjects): Promise<Requested | undefined>;
@@ -35,7 +35,7 @@ interface CredentialPage<Requested> {
   done(action: "accept" | "decline"): Markup;
 }
 
-/** Shows such a page to the person who is asked. With `?call=ID`, that call waits for it, and its page is the next. */
+/** Shows such a page to the person who is asked. With `?call=ID`, that call waits for it, and its page follows. */
 const credentialEndpoint = <Requested extends { principal: string }>(
   request: Request,
   token: string,
@@ -152,7 +152,7 @@ export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Re
       const { persons } = page;
       const { name } = visit.person.principal;
       const { searchParams } = new URL(request.url);
-      // Not again if the object dies: a code is valid once.
+      // Not repeated if the object dies: a code is valid once.
       const finished = await persons?.once(name, async (object) =>
         object.finishAccount(name, searchParams.toString()),
       );
@@ -176,7 +176,7 @@ const failed = (back: string, message: string): View => ({
 });
 
 /**
- * Browsers apply the policy of a page to all places to which its form leads, and a provider may lead on to others. So
+ * Browsers apply a page's policy to all redirects after its form, and a provider may redirect to other hosts. So
  * this is a page of its own.
  */
 const leadTo = ({ host }: Provider, address: string): View => ({
@@ -194,7 +194,7 @@ const connected = (action: "accept" | "decline"): Markup =>
         "The servlet is told that you have declined. You can close this page.",
       );
 
-/** Whole, since the person agrees to it. */
+/** A line that is never shortened, since the person agrees to it. */
 const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
 
 function connectPage(

@@ -24,7 +24,7 @@ const TITLES: Record<number, string> = {
   503: "Not available now",
 };
 
-/** Advice that the message itself has not. */
+/** Advice in addition to the message. */
 const ADVICE: Record<number, string> = {
   404: "The address may be incomplete, or the page may be gone.",
   500: "It is not your fault. Try again; if it happens again, tell whoever runs this server, whose log says why.",

@@ -29,7 +29,7 @@ export async function viewEndpoint(
   by: () => Promise<{ registry: Registry; principal: Principal }>,
 ): Promise<Response> {
   try {
-    // A view that leads its own frame elsewhere gets no other view there: its origin is opaque.
+    // A view that navigates its own frame gets no other view there: its origin is opaque.
     const site = request.headers.get("sec-fetch-site");
     if (site !== null && site !== "same-origin")
       throw new Fault("forbidden", "Views are shown on this server's own pages only.");

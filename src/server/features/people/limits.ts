@@ -17,10 +17,10 @@ const own = addLimits({
     keptSecrets: 100,
     /** How long a page waits after an answer for the next question. */
     nextAskMs: 2000,
-    /** How long a person may take at a provider to connect an account, and how often it may be begun in that time. */
+    /** Time for a person to connect an account at a provider, and the number of attempts in that time. */
     connectingMs: 10 * 60_000,
     connecting: 20,
-    /** A token that is refused while it is as new as this is not renewed: it is not the token that is wrong. */
+    /** A refused token of at most this age is not renewed: the refusal has another reason. */
     accountFreshMs: 60_000,
     /** Calls that a person sees on the page of the account: each costs a request to its task. */
     shownCalls: 50,

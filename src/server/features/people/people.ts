@@ -16,7 +16,7 @@ import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../../kernel/core/mod
 /** Someone at a page of this server. */
 export interface Person {
   principal: Principal;
-  /** Of the cookie, to which forms are bound; empty without one. */
+  /** The nonce of the cookie, to which forms are bound; empty without a cookie. */
   nonce: string;
 }
 
@@ -40,10 +40,10 @@ interface Proof {
   until: number;
 }
 
-/** What is asked of the authenticator, which is made after the people. */
+/** The parts of the authenticator (created later) that are used here. */
 type Known = Pick<Authenticator, "isOpen" | "isExposed" | "keys">;
 
-/** Places of what is sealed here: neither may stand for the other. */
+/** Places of sealed values, so that none can be used as another. */
 const COOKIE_PLACE = "person's cookie";
 const FORM_PLACE = "person's form";
 
@@ -83,7 +83,7 @@ export class People {
     return mayOpen ? originOf(request) : undefined;
   }
 
-  /** Throws `forbidden` where what people enter could be read on its way. */
+  /** Throws `forbidden` if entered secrets could be read in transit. */
   demandSafe(request: Request): void {
     if (this.#authenticator.isOpen || isSafe(arrivalOf(request))) return;
     throw new Fault(
@@ -115,7 +115,7 @@ export class People {
     return proof === "" && hosts.length === 0 ? undefined : { title, proof, issuers: hosts };
   }
 
-  /** Who has sent a request, by its cookie; undefined if that is not proven. */
+  /** The person of a request by its cookie; undefined without a valid one. */
   async of(request: Request): Promise<Person | undefined> {
     if (this.#authenticator.isOpen) {
       const mayEnter = !this.#authenticator.isExposed(request) || isLocal(request);
@@ -134,7 +134,7 @@ export class People {
   }
 
   /**
-   * Who has entered this key or passphrase, and the cookie that proves it; undefined for a wrong one. Throws
+   * The person with this key or passphrase, and the cookie that proves it; undefined if it is wrong. Throws
    * `too_many`, and `unauthorized` for an expired key.
    */
   async signIn(

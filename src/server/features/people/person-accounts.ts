@@ -8,7 +8,7 @@ import type { AccountRef, FinishedAccount } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 
-/** An account's token is renewed so long before it expires: a request with it may take that long. */
+/** How long before its expiry an account's token is renewed: a request with it may take that long. */
 const ACCOUNT_MARGIN_MS = 30_000;
 
 /** A connected account as it is stored. */
@@ -52,7 +52,7 @@ export class PersonAccounts {
     { since, ms }: { since: number; ms: number },
   ): Promise<AccountState> {
     const id = await idOf(grant);
-    // Not by the clock, which may be set back.
+    // A timer, since the clock may be set back.
     const over = scheduler.wait(ms).then(() => true);
     for (let isOver = ms <= 0; ;) {
       const next = this.#changed.promise;
@@ -77,7 +77,7 @@ export class PersonAccounts {
     const connecting: Connecting = { grant, begun, back, at: provider.identity };
     const state = await hexDigest(begun.state);
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
-    // Nothing is awaited from here on, so that no other is counted meanwhile.
+    // No await from here on, so that no other attempt is counted meanwhile.
     sql.exec("DELETE FROM connecting WHERE until <= ?", now);
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM connecting").one();
     if (count >= limits.connecting)
@@ -88,7 +88,7 @@ export class PersonAccounts {
     return url;
   }
 
-  /** Undefined for an answer to nothing that was begun here; each is taken once. */
+  /** Takes a provider's answer, once; undefined for an answer to nothing that was begun here. */
   async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
     const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
@@ -167,10 +167,10 @@ export class PersonAccounts {
     });
   }
 
-  /** False for an account that its provider grants no more, which is forgotten. Its tokens are renewed if need be. */
+  /** False for an account that its provider no longer grants, which is deleted. Renews its tokens if needed. */
   async #isUsable(grant: AccountGrant): Promise<boolean> {
     const found = await this.token(grant);
-    // A provider that is down says nothing of the account.
+    // A provider that is down says nothing about the account.
     return !("value" in found) || found.value !== undefined;
   }
 

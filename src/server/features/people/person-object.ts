@@ -62,7 +62,7 @@ export class PersonObject extends DurableObject<object> {
   /** The secret if it was kept after `after` (Unix ms); waits at most `ms` for it. */
   async secret(principal: string, of: SecretRef, { after, ms }: { after: number; ms: number }) {
     const id = await idOf(of);
-    // Not by the clock, which may be set back.
+    // A timer, since the clock may be set back.
     const over = scheduler.wait(ms).then(() => true);
     for (let isOver = ms <= 0; ;) {
       const next = this.#kept.promise;
@@ -79,8 +79,8 @@ export class PersonObject extends DurableObject<object> {
   }
 
   /**
-   * How an account is; waits at most `ms` for it to be connected, or to be refused after `since` (Unix ms). One that was
-   * connected for less than this grant is missing.
+   * The state of an account. Waits at most `ms` for it to be connected, or refused after `since` (Unix ms). An account
+   * connected for less than this grant counts as missing.
    */
   async account(principal: string, grant: AccountGrant, wait: { since: number; ms: number }) {
     return this.#accounts(principal).state(grant, wait);
@@ -103,7 +103,7 @@ export class PersonObject extends DurableObject<object> {
     return this.#accounts(principal).finish(new URLSearchParams(answer));
   }
 
-  /** The person refuses. */
+  /** Records that the person refuses to connect an account. */
   async declineAccount(principal: string, of: AccountRef) {
     await this.#accounts(principal).decline(of);
   }
@@ -121,7 +121,7 @@ export class PersonObject extends DurableObject<object> {
     await this.#accounts(principal).disconnect(of);
   }
 
-  /** Notes a call that was handed over, which is stored until then. */
+  /** Records a call that was handed over and is stored until then. */
   async note(call: string, until: number): Promise<void> {
     this.#dropOldCalls();
     this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
@@ -139,7 +139,7 @@ export class PersonObject extends DurableObject<object> {
     };
   }
 
-  /** Lists a call or session as it is now. */
+  /** Adds or updates a call or session in the list. */
   async list(principal: string, listed: ListedCall): Promise<void> {
     await this.#listed.put(listed, this.#sealerOf(principal));
     await this.#alarm.set(Date.now() + limits.taskMs);
@@ -175,7 +175,7 @@ export class PersonObject extends DurableObject<object> {
     for (let at = 0; at < calls.length; at += limits.shownCalls) {
       const some = calls.slice(at, at + limits.shownCalls);
       await Promise.all(some.map(async ({ id }) => tasks?.forget(id)));
-      // Where there are more than one request may reach, the next goes on from here.
+      // If there are more than one request may call, the next request continues from here.
       for (const { id } of some) {
         this.#sql.exec("DELETE FROM calls WHERE id = ?", id);
         await this.#listed.drop(id);

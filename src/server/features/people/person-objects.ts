@@ -42,7 +42,7 @@ export class PersonObjects {
     this.#providers = providers;
   }
 
-  /** Does something with what is kept for this principal, again if its object dies: all can be repeated. */
+  /** Calls this principal's object, again if it dies: use it for repeatable work. */
   at<T>(
     principal: string,
     work: (object: DurableObjectStub<PersonObject>) => Promise<T>,
@@ -50,7 +50,7 @@ export class PersonObjects {
     return retry(() => work(this.#objects.getByName(principal)));
   }
 
-  /** As `at`, for what cannot be repeated. */
+  /** As `at`, for work that cannot be repeated. */
   once<T>(
     principal: string,
     work: (object: DurableObjectStub<PersonObject>) => Promise<T>,
@@ -81,7 +81,7 @@ export class PersonObjects {
     await this.at(principal, async (object) => object.unlist(id)).catch(report);
   }
 
-  /** The address of the page that takes a secret. It says to nobody else what is asked. */
+  /** The address of the page that takes a secret. It reveals to nobody which secret. */
   page(origin: string, asked: Omit<SecretRequest, "until">): Promise<string> {
     return this.#address(origin + SECRET_PATH, asked);
   }

@@ -1,4 +1,4 @@
-/** The frame of all pages for people: they take forms of their own, and fail in words. */
+/** The frame of all pages for people: sign-in, forms and failures. */
 import type { usageOf } from "../usage/usage.ts";
 import type { Provider } from "../../kernel/auth/account-provider.ts";
 import { arrivalOf, pageAddresses } from "../../kernel/auth/origin.ts";
@@ -37,11 +37,11 @@ export interface PersonPage extends Site {
   /** The path of the script by which views answer questions; absent where the deployment has no assets. */
   script: string | undefined;
   people: People;
-  /** Who has sent the request, if that is proven. */
+  /** The sender of the request, if proven. */
   person: Person | undefined;
   tasksOf(principal: Principal): Tasks;
   persons: PersonObjects | undefined;
-  /** Deletes all that is kept for a caller. */
+  /** Deletes everything stored for a caller. */
   forgetCaller(caller: string): Promise<unknown>;
   /** Counts what servlets store; undefined where the binding USAGE is missing. */
   usage: ReturnType<typeof usageOf>;
