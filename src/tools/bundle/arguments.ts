@@ -2,8 +2,8 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { Refusal } from "./refusal.ts";
 
 /**
- * The arguments of a command. Throws a `Refusal` with the usage for those that it does not take; ends the process with the
- * usage where that is what they ask for.
+ * Parses the arguments of a command. Throws a `Refusal` with the usage for unknown arguments. For `--help`, prints the
+ * usage and ends the process.
  */
 export function argumentsIn<T extends ParseArgsConfig>(
   config: T,
@@ -24,5 +24,5 @@ export function argumentsIn<T extends ParseArgsConfig>(
 export const asksForHelp = (args: readonly string[]): boolean =>
   args.includes("--help") || args.includes("-h");
 
-/** The error of a command whose words are not what its usage says. */
+/** The error for invalid arguments of a command, with its usage. */
 export const misused = (why: string, usage: string): Refusal => new Refusal(`${why}\n\n${usage}`);

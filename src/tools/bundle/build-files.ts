@@ -2,13 +2,12 @@ import type { Build } from "../../server/features/installs/build.ts";
 import type { Member } from "./bundle.ts";
 import type { Cached } from "./wasm/prepare.ts";
 
-/** A build, and its code and files by their digests. */
+/** A build with its code and files, by digest. */
 export interface BuildFiles {
   build: Build;
   code: Map<string, Cached>;
 }
 
-/** The build of a servlet. */
 export function buildOf(member: Member): BuildFiles {
   const { found, dialect, prepared, parts, hash, startsOnce, neverWaits, mayAsk } = member;
   const { lists, definitions, archives, views, skills } = member;

@@ -7,7 +7,7 @@ import { COMPATIBILITY_DATE, type RunnerScripts } from "./runner-scripts.ts";
 import type { Profiles } from "../../server/kernel/servlets/profiles.ts";
 import type { SkillArchive } from "./skills.ts";
 
-/** The module that the Worker imports; the same bytes for the same members. `runner` has the paths of `runnerScripts`. */
+/** The source of the module that the Worker imports; deterministic. `runner` has the paths of `runnerScripts`. */
 export function bundleSource(
   members: readonly Member[],
   out: string,
@@ -23,7 +23,7 @@ export function bundleSource(
     profiles?: Profiles | undefined;
     version?: string | undefined;
     features?: readonly string[];
-    /** The Worker with all features in one file, where the entry file imports that. */
+    /** Path of the Worker with all features in one file, if the entry file imports it. */
     worker?: string | undefined;
   } = {},
 ): string {
@@ -81,7 +81,7 @@ ${skills === undefined ? "" : `import skills from ${from(skills.path)};\n`}${Obj
 `;
 }
 
-/** The servlets that keep state and have another build than in an earlier module: their memory starts empty. */
+/** Names of the stateful servlets whose build differs from that in an earlier module: their memory starts empty. */
 export function newBuilds(members: readonly Member[], before: string): string[] {
   const builds = entriesIn(before);
   return members.flatMap(({ found: { name, manifest }, hash }) => {
@@ -90,7 +90,7 @@ export function newBuilds(members: readonly Member[], before: string): string[] 
   });
 }
 
-/** How the servlets of a module differ from those of an earlier one, in words; undefined if they do not. */
+/** Describes how the servlets and profiles of two modules differ; undefined if they are the same. */
 export function moduleChanges(after: string, before: string): string | undefined {
   const [now, then] = [entriesIn(after), entriesIn(before)];
   const changes = [
@@ -104,7 +104,7 @@ export function moduleChanges(after: string, before: string): string | undefined
   return changes.length === 0 ? undefined : changes.join(", ");
 }
 
-/** The entries of a module's servlets by their names, without the numbers of their files. */
+/** The servlets' entries in a module, by name, without the numbers of their files. */
 const entriesIn = (source: string): Map<string, string> =>
   new Map(
     [...source.matchAll(/^ {2}name: "([^"]+)",$.*?^\}/gms)].map(([entry, name]) => [

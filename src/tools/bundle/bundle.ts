@@ -39,44 +39,44 @@ import { buildWarnings } from "./toolchains.ts";
 import { inTurns } from "./work.ts";
 import { pluginMayAsk, pluginNeverWaits } from "./waits.ts";
 
-/** One servlet of the bundle, and the facts for its row of the table. */
+/** One servlet of the bundle, with the facts that reports show. */
 export interface Member {
   found: FoundServlet;
   dialect: DialectName;
   prepared: Prepared;
-  /** The digests of its code, and the hash of them, by which a waiting call knows it. */
+  /** The digests of its code. `hash` is computed from them, and identifies the build of a waiting call. */
   parts: PartDigests;
   hash: string;
-  /** The files that its folders begin with. */
+  /** The initial files of its folders. */
   archives: Archived[];
   /** The documents of its views. */
   views: ViewDocument[];
   skills?: SkillArchive;
-  /** Bytes of the plugin as it was found or built, and of the prepared wasm, gzipped. */
+  /** Sizes in bytes: the plugin as found or built, and the prepared wasm, gzipped. */
   size: { before: number; gzip: number };
-  /** True if its start functions depend on nothing, so that they run once for all calls. */
+  /** True if its start functions run once for all calls, and not in each call. */
   startsOnce: boolean;
-  /** True if no call of it waits for a person, or for long. */
+  /** True if its calls never suspend. */
   neverWaits: boolean;
-  /** True if its code can ask the user; undefined where that is not known. */
+  /** True if its code can ask the user; undefined if unknown. */
   mayAsk: boolean | undefined;
   /** Host services that its start functions use if they run in each call; empty if they run once. */
   startAsks: string[];
   /** Its lists; absent if they are dynamic. */
   lists?: Lists;
-  /** As Open Tool Calling describes its tools, by their own names. */
+  /** Open Tool Calling definitions of its tools, by tool name. */
   definitions?: Record<string, ToolDefinition>;
-  /** Says how to build it, if it was built as a program. */
+  /** How to build it as a library, if it was built as a program. */
   remedy?: string;
   warnings: string[];
 }
 
 export interface Options extends Places {
-  /** Where earlier results are kept. */
+  /** Folder of cached results. */
   cache: string;
   /** Reports a slow step and its servlet. */
   progress(what: string): void;
-  /** False leaves out the optimiser, but for the interpreter that most servlets in TypeScript share: see `PrepareOptions`. */
+  /** False skips the optimiser, except for the interpreter of TypeScript: see `PrepareOptions`. */
   optimise?: boolean;
 }
 
@@ -85,13 +85,13 @@ export type Making = Omit<Options, "folders">;
 /**
  * Finds, builds, prepares, asks and checks all servlets of these folders.
  *
- * Throws a `Refusal` that names, for each servlet that is refused, the file, what is wrong and what to do.
+ * Throws a `Refusal` that lists all refused servlets, each with the file, the problem and the remedy.
  */
 export async function makeBundle(options: Options): Promise<Member[]> {
   const refusals = new Refusals();
   const found = await scan(options, refusals);
   let early = refusals.messages;
-  // The first slow step is reported after the faults that are known before it.
+  // Print the refusals of the scan before the first slow step.
   const progress = (what: string) => {
     for (const message of early) options.progress(message);
     early = [];
@@ -100,7 +100,7 @@ export async function makeBundle(options: Options): Promise<Member[]> {
   return bundleAll(found, { ...options, progress }, refusals);
 }
 
-/** Builds, prepares, asks and checks these servlets; `refusals` has those of others. Throws as `makeBundle`. */
+/** Builds, prepares, asks and checks these servlets; `refusals` has earlier refusals. Throws like `makeBundle`. */
 export async function bundleAll(
   all: readonly FoundServlet[],
   options: Making,
@@ -127,7 +127,8 @@ export async function bundleAll(
       const ready = makeReady(found, read.get(found), options);
       made.set(found, await ready.catch(refusedAt(found.source.files[0]!)));
     });
-  // Servlets wait for the preparation of their interpreter, which takes longest: others are made meanwhile.
+  // One queue for each interpreter: its preparation is the slowest step, and servlets of other languages need not wait
+  // for it.
   const queues = Map.groupBy(
     all.filter((found) => !isInterpreted(found.source) || read.has(found)),
     ({ source }) => (isInterpreted(source) ? source.language : undefined),
@@ -255,7 +256,7 @@ async function makeReady(
   };
 }
 
-/** Throws a `Refusal` for a promise that this server does not keep. */
+/** Throws a `Refusal` for a manifest that demands what this server does not support. */
 function refuseUnkept({ place, manifest }: FoundServlet): void {
   if (manifest.on_new_build !== "keep-calls-on-old") return;
   throw new Refusal(
@@ -263,7 +264,7 @@ function refuseUnkept({ place, manifest }: FoundServlet): void {
   );
 }
 
-/** Returns the servlet with dynamic lists, if it keeps state and imports a function that tells of changed lists. */
+/** Makes the lists of a servlet dynamic if it keeps state and imports a function that announces changed lists. */
 function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): FoundServlet {
   const { manifest } = found;
   if (!keepsState(manifest) || manifest.lists !== undefined) return found;
@@ -272,7 +273,7 @@ function withStateLists(found: FoundServlet, plugin: Uint8Array<ArrayBuffer>): F
   return isTold ? { ...found, manifest: { ...manifest, lists: "dynamic" } } : found;
 }
 
-/** Warns of entries of `allowed_hosts` that no host can fit: URLs, paths, and names in other letters than ASCII. */
+/** Warnings about entries of `allowed_hosts` that match no host: URLs, paths and names with non-ASCII letters. */
 function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
   return allowed_hosts
     .filter((entry) => /[^!-~]|[/@#]|\.$/.test(entry))
@@ -285,7 +286,7 @@ function hostWarnings({ allowed_hosts = [] }: Manifest): string[] {
     });
 }
 
-/** A servlet with the skills beside it. A lone file has none. */
+/** Adds the skills in the servlet's folder. A servlet that is a single file has none. */
 async function withSkills<T extends Ready>(one: T, cache: string): Promise<T> {
   const { place, source } = one.found;
   if (source.files[0] === place) return one;
@@ -297,7 +298,7 @@ async function withSkills<T extends Ready>(one: T, cache: string): Promise<T> {
   };
 }
 
-/** Says what the imports and exports of a plugin show: that it was built as a program, and that it fetches in vain. */
+/** Finds mistakes in a plugin's imports and exports: built as a program, or requests without allowed hosts. */
 function lookedInto(plugin: Uint8Array<ArrayBuffer>, manifest: Manifest) {
   const module = new WebAssembly.Module(plugin);
   const has = (all: readonly { name: string; kind: string }[], name: string) =>
@@ -318,13 +319,13 @@ function lookedInto(plugin: Uint8Array<ArrayBuffer>, manifest: Manifest) {
 const PROGRAM =
   "It was built as a program: it exports _start and no _initialize, so its runtime is not started before its functions are called. Build it as a library. In Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o servlet.wasm . In TinyGo: tinygo build -target=wasip1 -buildmode=c-shared -o servlet.wasm . In Rust: crate-type cdylib. In C and Zig: -mexec-model=reactor";
 
-/** Compressed sizes of cached files, by path, which is a digest: `dev` needs all of them each time one servlet is saved. */
+/** Compressed sizes of cached files, by path. Cached because `dev` needs all of them whenever one servlet is saved. */
 const packedSizes = new Map<string, number>();
 
 const gzipBytes = ({ path, bytes }: Cached) =>
   packedSizes.getOrInsertComputed(path, () => gzipSync(bytes, { level: 9 }).length);
 
-/** Adds the patch of the warmed-up instance, in which its calls begin. */
+/** Adds the patch of the warmed-up instance from which calls start. */
 async function warmed(one: Ready, { patch, refusal }: ListAnswer, cache: string): Promise<Ready> {
   const { prepared, found } = one;
   if (refusal !== undefined) {
@@ -397,7 +398,7 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
   };
 }
 
-/** Throws a `Refusal` for a view of a tool that there is not, or that another view shows. */
+/** Throws a `Refusal` for a view whose tool does not exist or has another view already. */
 function demandTools({ manifest: { views = {} }, place }: FoundServlet, { tools }: Lists): void {
   const shown = new Map<string, string>();
   for (const [view, { tools: names = [] }] of Object.entries(views)) {
@@ -421,8 +422,7 @@ const KINDS = ["tools", "resources", "resourceTemplates", "prompts"] as const;
 const neverRun = () => Promise.reject(new Error("Nothing is run for a warning."));
 
 /**
- * The catalog of these servlets, under the names that clients see. Throws a `Refusal` if two servlets have
- * an entry of the same name.
+ * The catalog of these servlets, by the names that clients see. Throws a `Refusal` if two entries have the same name.
  */
 export function catalogOf(members: readonly Member[]): Catalog {
   const places = new Map(members.map(({ found }) => [found.name, found.place]));

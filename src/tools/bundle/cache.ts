@@ -9,7 +9,7 @@ export function contentHash(...parts: (string | Uint8Array)[]): string {
   return hash.digest("hex");
 }
 
-/** Writes a file atomically, also if other processes write it at the same time. */
+/** Writes a file atomically, even while other processes write it. */
 export async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
@@ -25,14 +25,14 @@ export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer>
   }
 }
 
-/** Writes a file whole, unless it would stay the same: writing it would wake its watchers. */
+/** Writes a file atomically if its content changes. An unnecessary write would wake file watchers. */
 export async function writeIfNew(path: string, content: string | Uint8Array): Promise<void> {
   const old = await readIfThere(path);
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   if (old === undefined || Buffer.compare(old, bytes) !== 0) await writeWhole(path, bytes);
 }
 
-/** All that a build's output depends on but the contents of files. */
+/** Everything that a build's output depends on, apart from the contents of files. */
 export const buildRecipe = (
   language: string,
   compiler: string,
@@ -47,8 +47,8 @@ export interface Built {
 }
 
 /**
- * Returns a build's output, and rebuilds only if a file that it read has changed, also while it was built. `recipe` identifies
- * everything else that the output depends on.
+ * Returns a build's output from the cache, or builds it if a file that the build read has changed. The output is not
+ * cached if such a file changes during the build. `recipe` identifies everything else that the output depends on.
  */
 export function cachedBuild(
   folder: string,
@@ -81,7 +81,7 @@ async function builtAt(
   return output;
 }
 
-/** The present time by the clock of a folder's file system, in ns. */
+/** The current time by the clock of a folder's file system, in ns. */
 export async function fileTime(folder: string): Promise<bigint> {
   const path = join(folder, `time.${process.pid}.${Math.random().toString(36).slice(2)}`);
   await mkdir(folder, { recursive: true });
@@ -92,8 +92,8 @@ export async function fileTime(folder: string): Promise<bigint> {
 }
 
 /**
- * True if one of these files has changed since a `fileTime`, or is gone. Asked after their digest was taken: else the
- * digest may be of other contents than a compiler has read in the meantime.
+ * True if one of these files has changed since a `fileTime`, or is missing. Call it after taking the digest of the
+ * files, to be sure that the digest is of the contents that the compiler read.
  */
 export async function haveChanged(files: readonly string[], since: bigint): Promise<boolean> {
   const isChanged = async (file: string) => {

@@ -5,15 +5,15 @@ import { folded, toolkitOf } from "../../server/kernel/servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 
-/** A servlet with the definitions of its tools, by their own names. */
+/** A servlet with the definitions of its tools, by tool name. */
 interface Defined {
   found: FoundServlet;
   definitions?: Record<string, ToolDefinition>;
 }
 
 /**
- * Throws a `Refusal` for a name that is the server's own, and one that names both where two names become one in the
- * ids of Open Tool Calling.
+ * Throws a `Refusal` for a name that the server itself uses, and for two names that give the same id in Open Tool
+ * Calling.
  */
 export function refuseNameClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
   for (const name of RESERVED_TOOLS) {

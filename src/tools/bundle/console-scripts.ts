@@ -1,4 +1,4 @@
-/** The script of the pages, as assets of the deployment. */
+/** Builds the scripts of the console's pages, as assets of the deployment. */
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -8,7 +8,7 @@ import { OWN_EXTENSION } from "./own.ts";
 
 const CLIENT = join(import.meta.dirname, "../../console");
 
-/** Writes the scripts into `console/` of this folder, and removes others there. */
+/** Writes the scripts into `console/` in this folder, and removes all other files there. */
 export async function consoleScripts(assets: string): Promise<void> {
   const folder = join(assets, "console");
   const { outputFiles } = await build({
@@ -58,8 +58,8 @@ const edited = (name: string, filter: RegExp, edit: (text: string) => string): P
 });
 
 /**
- * The host side of views imports zod as one object, of which a bundler keeps everything: 60 KB more, gzipped, for whoever
- * tries an entry. As a namespace, it keeps what is used.
+ * Makes the host side of views import zod as a namespace, of which a bundler keeps only what is used. It imports zod as
+ * one object, which keeps everything: 60 KB more, gzipped.
  */
 const wholeZodLeftOut = edited(
   "whole-zod-left-out",
@@ -83,8 +83,8 @@ const zodCyclesLeftOut = edited(
 );
 
 /**
- * Modules that the pages do not use, and that a bundler cannot tell from others: JSON Schemas made from zod's, hono's own kinds
- * of forms and heads, and the schemas of OAuth. Nothing that they export is ever called: 8 KB less, gzipped.
+ * Removes modules whose exports the pages never call, but that a bundler keeps: zod's conversion to JSON Schema, hono's
+ * form and head elements, and the OAuth schemas. Saves 8 KB, gzipped.
  */
 const unusedLeftOut = edited(
   "unused-left-out",
@@ -93,8 +93,8 @@ const unusedLeftOut = edited(
 );
 
 /**
- * The official client's OAuth, which these functions begin when a provider is given: the console has none, since a cookie
- * says who calls. And the schemas of OAuth in its table of the protocol's types: 8 KB less, gzipped.
+ * Removes OAuth from the official client: the console authenticates with a cookie and passes no provider to these
+ * functions. Also removes the OAuth schemas from its table of protocol types. Saves 8 KB, gzipped.
  */
 const oauthLeftOut = edited(
   "oauth-left-out",
@@ -109,8 +109,8 @@ const oauthLeftOut = edited(
 );
 
 /**
- * Replaces the few limits that checks of values use by their numbers, and so removes all other limits. Nothing changes limits
- * in a browser. Saves 1.4 KB, gzipped.
+ * Inlines the few limits that checks of values use, so that the bundler removes all others. Nothing changes limits in a
+ * browser. Saves 1.4 KB, gzipped.
  */
 const limitsInPlace = edited("limits-in-place", /[\\/]schema[\\/][\w-]+\.[jt]s$/, (text) => {
   const inPlace = text.replaceAll(/\blimits\.(\w+)/g, (whole, name: string) =>
@@ -120,7 +120,7 @@ const limitsInPlace = edited("limits-in-place", /[\\/]schema[\\/][\w-]+\.[jt]s$/
   return others.length > 0 ? inPlace : inPlace.replace(/^import \{ limits \} from .*$/m, "");
 });
 
-/** The module with the names that it exports alone, none of which has a value. */
+/** The source of a module with the same export names, all of them undefined. */
 function withoutBodies(text: string): string {
   const own = [...text.matchAll(/^export (?:const|function|class) (\w+)/gm)].map(
     ([, name]) => name!,

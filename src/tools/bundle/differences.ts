@@ -1,10 +1,10 @@
-/** Differences between two versions of a servlet, for people. */
+/** Describes the differences between two versions of a servlet. */
 import { diff } from "node:util";
 import type { Build } from "../../server/features/installs/build.ts";
 import { canonicalJson } from "../../server/kernel/core/digest.ts";
 import type { Lists } from "../../server/kernel/core/model.ts";
 
-/** Each thing that a servlet offers or may do, as lines. */
+/** Descriptions of a servlet's entries and permissions: lines of text by title. */
 export type BuildLines = ReadonlyMap<string, string[]>;
 
 const linesOf = (entry: object) =>
@@ -12,7 +12,7 @@ const linesOf = (entry: object) =>
     .split("\n")
     .slice(1, -1);
 
-/** The entries of these lists, each with the lines that describe it. */
+/** The entries of these lists. */
 export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Lists): BuildLines =>
   new Map([
     ...tools.map((one): [string, string[]] => [`tool ${one.name}`, linesOf(one)]),
@@ -24,7 +24,7 @@ export const listLinesOf = ({ tools, resources, resourceTemplates, prompts }: Li
     ...prompts.map((one): [string, string[]] => [`prompt ${one.name}`, linesOf(one)]),
   ]);
 
-/** All of a build but its code; of its views' documents, the digests. */
+/** Everything in a build except its code; digests stand for the documents of its views. */
 export const buildLinesOf = ({ manifest, lists, parts, skills }: Build): BuildLines =>
   new Map([
     ...(skills?.skills ?? []).map(({ path, frontmatter }): [string, string[]] => [
@@ -61,7 +61,7 @@ export function compare(before: BuildLines, after: BuildLines): string[] {
   return changes.length > 0 ? changes : ["  It offers what it has offered; only its code differs."];
 }
 
-/** Lines that are compared: comparing takes memory by the square of those that differ. */
+/** Maximum number of lines to compare: memory grows with the square of the lines that differ. */
 const COMPARED = 2000;
 
 function changedLines(old: string[], now: string[]): string[] {

@@ -8,12 +8,12 @@ import type { Cached, Prepared } from "./wasm/prepare.ts";
 export const digestOf = (bytes: Uint8Array): string =>
   createHash("sha256").update(bytes).digest("hex");
 
-/** A file of the cache that is named by its digest. */
+/** A cached file whose name is its digest. */
 export interface DigestedFile extends Cached {
   digest: string;
 }
 
-/** Writes bytes into the cache; `kind` is the end of the file's name. */
+/** Writes bytes into the cache; `kind` is the file extension. */
 export async function digestedFile(
   cache: string,
   kind: string,
@@ -25,7 +25,7 @@ export async function digestedFile(
   return { digest, path, bytes };
 }
 
-/** A servlet with the digests of its code. */
+/** Adds the digests of a servlet's code. */
 export async function identified<T extends { prepared: Prepared }>(one: T) {
   const { wasm, base, patch } = one.prepared;
   const parts = {

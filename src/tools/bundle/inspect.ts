@@ -26,8 +26,8 @@ interface Inspected {
 }
 
 /**
- * Looks at what the servlet in this place lists: leaves out what clients would refuse, and says so. Throws
- * a `Refusal` for what could not be checked or matched in linear time.
+ * Inspects a servlet's lists: leaves out entries that clients would reject, with a warning. Throws a `Refusal` for a
+ * schema or template that cannot be checked or matched in linear time.
  */
 export function inspectLists(lists: Lists, place: string): Inspected {
   const warnings: string[] = [];
@@ -66,8 +66,8 @@ export function inspectLists(lists: Lists, place: string): Inspected {
 }
 
 /**
- * Looks at a tool's schemas. One that is not valid is dropped, and the tool served all the same. Throws a
- * `Refusal` where one cannot be checked in linear time.
+ * Inspects a tool's schemas. An invalid schema is dropped with a warning, and the tool is still served. Throws a
+ * `Refusal` for a schema that cannot be checked in linear time.
  */
 function inspectSchemas(tool: Tool, place: string, warnings: string[]): Tool {
   const isValid = (key: "inputSchema" | "outputSchema"): boolean => {

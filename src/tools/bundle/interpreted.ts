@@ -1,4 +1,4 @@
-/** Loads a servlet into its interpreter, and reads from the kit's description what it is. */
+/** Loads a servlet into its interpreter, and reads the kit's description of it. */
 import * as z from "zod";
 import { contentHash } from "./cache.ts";
 import type { InterpretedLanguage, Load } from "./language.ts";
@@ -7,7 +7,7 @@ import { checkManifest, type FoundServlet } from "./scan.ts";
 import { codeMayAsk, codeNeverWaits } from "./waits.ts";
 import type { Prepared } from "./wasm/prepare.ts";
 
-/** The servlet that `load` makes of the prepared interpreter of its language: a patch on top of the base. */
+/** Loads a servlet with `load` into the prepared interpreter of its language: the result is a patch over the base. */
 export async function loadInterpreted(
   found: FoundServlet,
   {
@@ -31,7 +31,7 @@ export async function loadInterpreted(
       base,
       patch,
     },
-    // The code of packages is not searched, so a servlet that has some may wait.
+    // Package code is not searched, so a servlet with packages may wait.
     neverWaits: !hasPackages && codeNeverWaits(text, language.waits, found.manifest),
     mayAsk: codeMayAsk(text, hasPackages),
     bytes: Buffer.byteLength(text),
@@ -43,12 +43,15 @@ const manifestPart = z.record(z.string(), z.looseObject({}));
 const descriptionSchema = z.object({
   exports: z.array(z.string()),
   manifest: z.object({ views: manifestPart, tools: manifestPart }),
-  /** Uses of time and chance at module scope, if the kit notes them. */
+  /** Uses of time and random numbers at module scope, if the kit records them. */
   asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
 type Description = z.infer<typeof descriptionSchema>;
 
-/** The kit's description of a loaded servlet. Throws a `Refusal` if it is not one, because the servlet changed the kit. */
+/**
+ * Validates the kit's description of a servlet. Throws a `Refusal` if the servlet has changed the kit so that it is
+ * invalid.
+ */
 function described(output: unknown): Description {
   const read = descriptionSchema.safeParse(output);
   if (read.success) return read.data;
@@ -58,14 +61,14 @@ function described(output: unknown): Description {
   );
 }
 
-/** Warnings for uses of time and chance at module scope, whose values would be the same in each call. */
+/** Warnings about time and random numbers at module scope, whose values are the same in every call. */
 const chanceWarnings = (asked: Description["asked"]): string[] =>
   asked.map(
     ({ what, path, line }) =>
       `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
   );
 
-/** The servlet with the views that its script defines. Throws a `Refusal`. */
+/** Adds the views that the servlet's script defines to its manifest. Throws a `Refusal`. */
 function withManifest(
   found: FoundServlet,
   { views, tools }: Description["manifest"],

@@ -10,20 +10,20 @@ type Own = typeof own;
 const own = addLimits({
   internal: {
     /**
-     * Entries of all tables of one instance together: `memory_limit` does not bound them. V8 keeps 30 bytes
-     * for a function's, twice that while a table grows, so this is 3 to 6 MB; compilers make an entry for
-     * each function whose address is taken, of which large programs have some ten thousands.
+     * Entries of all tables of one instance together, which `memory_limit` does not bound. V8 takes 30 bytes for an
+     * entry, and twice that while a table grows: 3 to 6 MB in all. Compilers make an entry for each function whose
+     * address is taken: some tens of thousands in large programs.
      */
     tableEntries: 100_000,
-    /** Fixed cost of a table, counted in entries: some 450 bytes. */
+    /** Fixed cost of a table, counted in entries: about 450 bytes. */
     tableOverhead: 16,
-    /** A servlet that is fetched when the bundle is made, packed and unpacked: as much as a Worker may have. */
+    /** Bytes of a fetched servlet, both packed and unpacked: the platform's limit for a Worker. */
     sourceBytes: 64 * 1024 * 1024,
-    /** A description of an API: the largest public ones have some 40 MB. */
+    /** Bytes of an OpenAPI description: the largest public ones have about 40 MB. */
     descriptionBytes: 64 * 1024 * 1024,
-    /** An image's manifest, signature or token: registries must take manifests of 4 MiB. */
+    /** Bytes of an image's manifest, signature or token: registries must accept manifests of 4 MiB. */
     sourceManifestBytes: 4 * 1024 * 1024,
-    /** Silence of a registry, and the time of one request to it, on a slow line. */
+    /** Timeouts for a slow connection: without any data, and for one request in all. */
     sourceIdleMs: 30_000,
     sourceMs: 300_000,
   },

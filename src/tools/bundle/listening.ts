@@ -11,7 +11,7 @@ import { Refusal } from "./refusal.ts";
 /** How long a port may stay in use after its server has ended. */
 const CLOSING_MS = 2000;
 
-/** Throws a `Refusal` if the server cannot listen at this address; workerd's own message does not name the cause. */
+/** Throws a `Refusal` if the server cannot listen at this address. workerd's own message does not name the cause. */
 export async function demandFree(host: string, port: number): Promise<void> {
   // A name may resolve to an IPv4 and an IPv6 address, and this machine may support only one of them.
   const addresses = await lookup(host === "*" ? "0.0.0.0" : host, { all: true }).catch(() => []);

@@ -18,5 +18,8 @@ export function endWithShellOfNpm(): void {
   timer.unref();
 }
 
-/** Must be called when this process begins to end: at Ctrl+C the shell ends first, and a second signal would cut off open calls. */
+/**
+ * Call this when this process begins to end: at Ctrl+C the shell ends first, and a second signal would cut off open
+ * calls.
+ */
 export const outliveShellOfNpm = (): void => clearInterval(timer);

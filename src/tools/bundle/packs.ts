@@ -1,11 +1,13 @@
-/** Packs files into one: a line of JSON with the length of each by name, then all of them, compressed together. */
+/** Packs files into one: a line of JSON with their lengths by name, then their contents, compressed together. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 import { readIfThere, writeWhole } from "./cache.ts";
 
-/** Writes those files of a pack that a folder lacks into it. Returns the names of all; none if there is no pack. */
+/**
+ * Unpacks into a folder the files that it lacks. Returns the names of all files in the pack; none if there is no pack.
+ */
 export async function unpack(file: string, folder: string): Promise<string[]> {
   const bytes = await readIfThere(file);
   if (bytes === undefined) return [];
@@ -28,7 +30,7 @@ export async function unpack(file: string, folder: string): Promise<string[]> {
 /** The ending of a file whose name begins with a digest. */
 const kindOf = (name: string) => name.slice(name.indexOf("."));
 
-/** Packs all files of a folder, in the order of their kinds. `quickly` makes the pack a third larger. */
+/** Packs all files of a folder, sorted by kind. `quickly` saves time, and makes the pack a third larger. */
 export async function pack(folder: string, { quickly = false } = {}): Promise<Uint8Array> {
   const byKind = (name: string) => `${kindOf(name)} ${name}`;
   const names = (await readdir(folder)).toSorted((a, b) => (byKind(a) < byKind(b) ? -1 : 1));

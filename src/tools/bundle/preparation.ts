@@ -3,13 +3,13 @@ import { memoryBytes } from "../../server/kernel/core/text.ts";
 import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest.ts";
 import type { PrepareOptions } from "./wasm/prepare.ts";
 
-/** How a servlet with this manifest is prepared. */
+/** The options for preparing a servlet with this manifest. */
 export function preparationOf(
   manifest: Manifest,
   { optimise }: { optimise: boolean },
 ): PrepareOptions {
   const limit = memoryBytes(manifest.memory_limit ?? "") ?? limits.memoryBytes;
   if (!keepsState(manifest)) return { memoryBytes: limit, optimise };
-  // The pages that a call has written are stored, so each is marked.
+  // A call's written pages are stored, so all pages are marked.
   return { memoryBytes: Math.min(limit, limits.stateBytes), markedPages: 0, optimise };
 }

@@ -1,7 +1,7 @@
 /**
- * The slowest preparations, whose results are the same on every machine, in one file that comes with the software: the
- * interpreter with its kit, and the compiled servlets of this project. It contains files of the cache under their names. These
- * are digests of everything that they depend on, so a file whose sources have changed is not used; it is made again.
+ * `prepared.bin`: results of the slowest preparations, which are the same on every machine: the interpreter with its
+ * kit, and the compiled servlets of this project. It contains cached files under their names. A name is a digest of
+ * everything that the file depends on, so a file whose sources have changed is not used, and is made again.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { preparationOf } from "./preparation.ts";
 
 export const PREPARED = join(OWN_FOLDER, "prepared.bin");
 
-/** Puts those files into the cache that it does not have. */
+/** Unpacks into the cache the files that it lacks. */
 export async function unpackPrepared(cache: string): Promise<void> {
   await mkdir(cache, { recursive: true });
   await unpack(PREPARED, cache);
 }
 
-/** Prepares the interpreter of a language and its kit, and these compiled servlets as `dev` serves them. */
+/** Prepares the interpreter of a language with its kit, and these compiled servlets, as for `dev`. */
 export async function makePrepared(
   language: InterpretedLanguage,
   servlets: readonly FoundServlet[],

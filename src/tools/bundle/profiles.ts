@@ -1,4 +1,4 @@
-/** `profiles.json`: what it may say, where in it a fault is, and which of its patterns match nothing. */
+/** Reads and checks `profiles.json`: its schema, the places of errors, and patterns that match nothing. */
 import { join } from "node:path";
 import { isMap, LineCounter, parseDocument, type Document } from "yaml";
 import * as z from "zod";
@@ -31,7 +31,7 @@ const patterns = (what: string) =>
       `${what}, as \`servlet:name\`; \`*\` stands for anything. All those of \`servlets\` by default.`,
     );
 
-/** A profile in `profiles.json`. Every key is described, because editors complete from this. */
+/** A profile in `profiles.json`. Every key has a description, which editors show. */
 const profileSchema = once(() =>
   z
     .strictObject({
@@ -76,10 +76,10 @@ const profileSchema = once(() =>
     }),
 );
 
-/** The keys that the whole server may have, under the empty name. */
+/** The keys that the empty name, which stands for the whole server, may have. */
 const WHOLE = new Set(["tools", "listed"]);
 
-/** The JSON Schema of the file. */
+/** The JSON Schema of `profiles.json`. */
 export function profilesJsonSchema(): object {
   const { $schema, ...profile } = z.toJSONSchema(profileSchema());
   return {
@@ -93,10 +93,10 @@ export function profilesJsonSchema(): object {
   };
 }
 
-/** The profiles of a project, and where in their file each part is. */
+/** The profiles of a project. */
 export interface ProfilesFile {
   profiles: Record<string, Profile>;
-  /** Throws a `Refusal` that names the place of this part. */
+  /** Throws a `Refusal` with the line and column of the part at this path. */
   refuse(path: readonly string[], why: string): never;
 }
 
@@ -108,7 +108,7 @@ export async function readProfiles(folder: string): Promise<ProfilesFile | undef
   const text = content.replace(/^\uFEFF/, "");
   const value = await valueOfJson(path, text);
   const lines = new LineCounter();
-  // For the places alone: JSON is YAML.
+  // Parsed as YAML only for the positions.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
   const at = (offset: number | undefined): string => {
     if (offset === undefined) return path;
@@ -146,7 +146,7 @@ function demandProfile(name: string, profile: unknown, refuse: ProfilesFile["ref
   const read = profileSchema().safeParse(profile);
   const [first] = read.error?.issues ?? [];
   if (first === undefined) return;
-  // Of a list or a word, what is wrong with the list.
+  // For a union of a list and a word, report the error of the list.
   const [inList] = first.code === "invalid_union" ? (first.errors[0] ?? []) : [];
   const issue = inList ?? first;
   const path = [name, ...first.path, ...(inList?.path ?? [])].map(String);
@@ -161,7 +161,7 @@ function demandProfile(name: string, profile: unknown, refuse: ProfilesFile["ref
   );
 }
 
-/** Where the key is whose value this path names, or the item of a list; undefined for the whole. */
+/** The offset of the key or list item at this path; undefined for the whole document. */
 function offsetOf(document: Document, path: readonly string[]): number | undefined {
   const last = path.at(-1);
   if (last === undefined) return undefined;
@@ -181,13 +181,13 @@ function offsetOf(document: Document, path: readonly string[]): number | undefin
 /** The entries of the bundle that patterns can match. */
 interface Entries {
   servlets: { name: string; isDynamic: boolean }[];
-  /** By kind: the servlet, and the name that patterns have. */
+  /** By kind: the servlet, and the name that patterns match. */
   named: Record<(typeof PATTERN_KINDS)[number], [servlet: string, name: string][]>;
   tools: { servlet: string; tool: Tool }[];
 }
 
 /**
- * Checks the profiles against the bundle. Gives warnings for patterns that match nothing there. Throws a `Refusal` for
+ * Checks the profiles against the bundle. Returns warnings about patterns that match nothing. Throws a `Refusal` for
  * arguments that cannot be pinned.
  */
 export function checkProfiles(

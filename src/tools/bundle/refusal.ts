@@ -1,8 +1,8 @@
 import { printableText } from "../../server/kernel/core/text.ts";
 
 /**
- * An error that stops the bundle step; its message names the file, the problem and the remedy. Text that
- * it quotes from a servlet is made printable.
+ * An error that stops the bundle step. Its message names the file, the problem and the remedy. Text quoted from a
+ * servlet is made printable.
  */
 export class Refusal extends Error {
   constructor(message: string) {
@@ -10,14 +10,14 @@ export class Refusal extends Error {
   }
 }
 
-/** For `catch`: throws the error again; a `Refusal` begins with its place then. */
+/** For `catch`: rethrows the error, with the place before the message of a `Refusal`. */
 export const refusedAt =
   (place: string) =>
   (error: unknown): never => {
     throw error instanceof Refusal ? new Refusal(`${place}: ${error.message}`) : error;
   };
 
-/** Runs a command. A `Refusal` ends it: its message is printed, and the exit code is 1. */
+/** Runs a command. For a `Refusal`, prints its message and sets the exit code to 1. */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -32,7 +32,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
 export class Refusals {
   readonly #messages: string[] = [];
 
-  /** Does the work; gives undefined where it was refused. */
+  /** The result of the work; undefined if it was refused. */
   async collect<T>(work: () => Promise<T> | T): Promise<T | undefined> {
     try {
       return await work();
@@ -43,12 +43,12 @@ export class Refusals {
     }
   }
 
-  /** Those so far. */
+  /** The messages collected so far. */
   get messages(): readonly string[] {
     return [...this.#messages];
   }
 
-  /** Throws them as one `Refusal`, if there are any. */
+  /** Throws the collected refusals as one `Refusal`, if there are any. */
   throwAll(): void {
     if (this.#messages.length > 0) throw new Refusal(this.#messages.join("\n"));
   }

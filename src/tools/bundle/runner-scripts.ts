@@ -3,10 +3,10 @@ import { build } from "esbuild";
 import { contentHash, writeIfNew } from "./cache.ts";
 import { OWN_EXTENSION } from "./own.ts";
 
-/** The platform that the scripts are written for: that of wrangler.toml. */
+/** The compatibility date of the scripts: the one in wrangler.toml. */
 export const COMPATIBILITY_DATE = "2026-09-01";
 
-/** The scripts that run a servlet in an isolate of its own: their paths in the cache. */
+/** Cache paths of the scripts that run a servlet in its own isolate. */
 export interface RunnerScripts {
   script: string;
   /** For servlets that keep state. */
@@ -31,7 +31,7 @@ async function scriptOf(name: string, cache: string): Promise<string> {
     write: false,
     format: "esm",
     minify: true,
-    // As wrangler.toml has it: names of functions would be kept by a helper call for each closure.
+    // As in wrangler.toml: keeping function names would cost a helper call for each closure.
     keepNames: false,
     target: "es2024",
     external: ["cloudflare:workers"],

@@ -8,7 +8,7 @@ import {
 } from "../../server/kernel/servlets/manifest.ts";
 import { nearest } from "../../server/kernel/core/nearest.ts";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
-// The schema of manifests refuses the names of features, too.
+// Registers the features' names, which the schema of manifests then rejects.
 import "./features.ts";
 import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
@@ -21,24 +21,24 @@ import { parseJson } from "../../server/kernel/core/text.ts";
 /** A servlet found in its folder. */
 export interface FoundServlet {
   name: string;
-  /** A wasm file, or a source that builds to one. */
+  /** A wasm file, or sources to build it from. */
   source: Source;
   manifest: Manifest;
-  /** Where it is, for messages. */
+  /** Its path, for messages. */
   place: string;
 }
 
-/** Where servlets are, and what they may be written in. */
+/** The folders of servlets, and the languages that they may be written in. */
 export interface Places {
   folders: readonly string[];
   languages: readonly Language[];
 }
 
 /**
- * Finds the servlets in these folders: `<name>/` with a wasm or a source in it, `<name>.wasm` or
- * `<name>.wat`. A folder that is a servlet itself is one. In order of their names.
+ * Finds the servlets in these folders: `<name>/` with a wasm file or a source in it, `<name>.wasm` or `<name>.wat`. A
+ * given folder may itself be a servlet. Sorted by name.
  *
- * Refuses a folder that is missing, the second of two servlets of one name, and a bad manifest.
+ * Collects refusals for a missing folder, a duplicate name, and an invalid manifest.
  */
 export async function scan(
   { folders, languages }: Places,
@@ -75,7 +75,7 @@ async function scanFolder(
   if (entries === undefined) {
     throw new Refusal(`${folder}: there is no such folder. Make it, or name others in SERVLETS`);
   }
-  // A bare wasm lies among others; everything else that a servlet is made of fills its folder.
+  // A .wasm or .wat file does not make its folder a servlet: the folder may hold several. Any other source does.
   const marks = new Set([
     "servlet.json",
     ...languages.flatMap((language) => ("files" in language ? language.files : [])),
@@ -90,7 +90,7 @@ async function scanFolder(
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     const state = await stat(path).catch(() => undefined);
     if (state === undefined) {
-      // Any other file has gone since the folder was read, as those of editors do.
+      // Other missing files, such as those of editors, were deleted after the folder was read.
       if (entry.isSymbolicLink()) await refusals.collect(() => refuseLink(path));
     } else if (state.isDirectory()) {
       const one = await refusals.collect(() => servletIn(path, languages));
@@ -147,13 +147,13 @@ async function servletIn(
   return { name: basename(folder), source, manifest, place: folder };
 }
 
-/** The manifest with this text; `path` is for messages. Throws a `Refusal`. */
+/** Parses a manifest; `path` is for messages. Throws a `Refusal`. */
 export async function readManifest(path: string, content: string): Promise<Manifest> {
-  // Editors of Windows begin a file with this mark.
+  // Windows editors add a byte order mark.
   return checkManifest(path, await valueOfJson(path, content.replace(/^\uFEFF/, "")));
 }
 
-/** The value of a JSON file; `path` is for messages. Throws a `Refusal` that names the place of the fault. */
+/** Parses a JSON file; `path` is for messages. Throws a `Refusal` with the line and column of the error. */
 export async function valueOfJson(path: string, text: string): Promise<unknown> {
   try {
     return parseJson(text);
@@ -163,7 +163,7 @@ export async function valueOfJson(path: string, text: string): Promise<unknown> 
   }
 }
 
-/** The error in a text that is not JSON, and its place: JSON.parse does not always say. */
+/** Describes the error in invalid JSON with its line and column, which JSON.parse does not always report. */
 async function faultIn(text: string, message: string): Promise<string> {
   try {
     await transform(text, { loader: "json", logLevel: "silent" });
@@ -177,7 +177,7 @@ async function faultIn(text: string, message: string): Promise<string> {
   return message;
 }
 
-/** A manifest from JSON; `path` is its file. Throws a `Refusal` that names its faults. */
+/** Validates a manifest; `path` is its file. Throws a `Refusal` with the errors. */
 export function checkManifest(path: string, value: unknown): Manifest {
   const read = manifestSchema().safeParse(normaliseKeys(value));
   if (read.success) return read.data;

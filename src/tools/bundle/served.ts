@@ -2,7 +2,9 @@ import type { PreparedServlet } from "../../server/kernel/servlets/bundle.ts";
 import type { Member } from "./bundle.ts";
 import type { Prepared } from "./wasm/prepare.ts";
 
-/** A servlet of the bundle in the form that the server runs. It has no stored lists, so the servlet itself is asked for them. */
+/**
+ * Converts a servlet of the bundle to the form that the server runs, without stored lists: the servlet itself is asked.
+ */
 export async function servedFrom(member: Member): Promise<PreparedServlet> {
   const { found, dialect, prepared, startsOnce, archives, views, skills } = member;
   return {
@@ -24,10 +26,12 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
   };
 }
 
-/** By the files of the cache, which are named by their content. */
+/** By path in the cache, which identifies the content. */
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
-/** Compiled once in a process: the servlets of an interpreter share its module and its instances, as in a Worker. */
+/**
+ * Compiles each module once in a process: servlets of one interpreter share its module and instances, as in a Worker.
+ */
 function compiled({ path, base, wasm }: Prepared): Promise<WebAssembly.Module> {
   const key = `${path} ${base?.path ?? ""}`;
   return modules.getOrInsertComputed(key, () => WebAssembly.compile(wasm));

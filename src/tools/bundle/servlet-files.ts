@@ -1,4 +1,4 @@
-/** The files that a servlet's folders begin with. */
+/** Collects the initial files of a servlet's folders. */
 import { readdir, readFile, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { archiveOf } from "../../server/kernel/files/archive.ts";
@@ -8,7 +8,7 @@ import { digestedFile, type DigestedFile } from "./digests.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 
-/** Files that a servlet's folders begin with, for each folder: they are part of the upload. */
+/** Maximum bytes of a folder's initial files, which are part of the upload. */
 const INITIAL_FILE_BYTES = 4 * 1024 * 1024;
 
 /** An archive of the files of one host, in the cache. */
@@ -16,7 +16,7 @@ export interface Archived extends DigestedFile {
   host: string;
 }
 
-/** The archives of a servlet's hosts that are folders beside its manifest. Throws a `Refusal`. */
+/** Archives of the hosts in `allowed_paths` that are folders beside the manifest. Throws a `Refusal`. */
 export async function archivesOf(
   { manifest, place }: FoundServlet,
   cache: string,
@@ -53,7 +53,10 @@ function mountsOf(paths: readonly string[]) {
   }
 }
 
-/** Throws a `Refusal` where a link makes a host of a folder elsewhere: a plugin must not take files of who bundles it. */
+/**
+ * Throws a `Refusal` if a link leads outside of the servlet's folder: a servlet must not take private files of the
+ * machine.
+ */
 export async function demandInside(place: string, host: string): Promise<void> {
   if (host.split("/").some((part) => /^\.[^/]/.test(part)))
     throw new Refusal(
@@ -67,7 +70,7 @@ export async function demandInside(place: string, host: string): Promise<void> {
   );
 }
 
-/** All files below a folder in the order of their paths, without links and hidden files; empty if there is no such folder. */
+/** All files below a folder, sorted by path, without links and hidden files; empty if there is no such folder. */
 export async function filesOf(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   // `readdir` follows links to folders.

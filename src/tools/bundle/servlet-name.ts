@@ -1,13 +1,13 @@
-/** The names of new servlets. */
+/** Checks the names of new servlets. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Tools are named after servlets, and test lines after tools. */
+/** Maximum length of a name: the names of tools begin with it. */
 const LONGEST_NAME = 32;
 
-/** Throws a `Refusal` for a name that does not fit the pattern, which allows these characters, or is reserved. */
+/** Throws a `Refusal` for a reserved name, or one that does not match the pattern. `allowed` describes the pattern. */
 export function refuseName(name: string, pattern: RegExp, allowed: string): void {
   if (!pattern.test(name)) {
     throw new Refusal(

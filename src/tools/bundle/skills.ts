@@ -1,5 +1,5 @@
 /**
- * The skills of a servlet, as the bundle step finds and checks them: folders in `skills/`, each with a `SKILL.md`.
+ * Finds and checks the skills of a servlet: folders in `skills/`, each with a `SKILL.md`.
  * https://agentskills.io/specification
  */
 import { stat } from "node:fs/promises";
@@ -17,17 +17,19 @@ import { Refusal } from "./refusal.ts";
 import { demandInside, filesOf } from "./servlet-files.ts";
 import { valueInYaml } from "./yaml.ts";
 
-/** Every client accepts a skill of so many files: https://github.com/modelcontextprotocol/ext-skills (Limits). */
+/**
+ * Maximum files of a skill; all clients accept as many: https://github.com/modelcontextprotocol/ext-skills (Limits).
+ */
 const MOST_FILES = 512;
-/** Characters of the frontmatter, which is sent with every list of skills. */
+/** Maximum characters of the frontmatter, which is sent with every list of skills. */
 const MOST_FRONTMATTER = 64 * 1024;
 
-/** The skills of one folder, and the archive in the cache: all of their files, one after the other. */
+/** The skills of one folder, and the cached archive of their concatenated files. */
 export interface SkillArchive extends DigestedFile {
   skills: Skills;
 }
 
-/** The skills of a folder, and warnings about it. */
+/** The skills of a folder, with warnings. */
 export interface FoundSkills {
   /** Undefined if the folder has no valid skill. */
   archive?: SkillArchive;
@@ -38,7 +40,7 @@ export interface FoundSkills {
 /**
  * Reads the skills of a servlet or project from `skills/` in its folder. Leaves out invalid skills, with a warning.
  *
- * Throws a `Refusal` for a folder that is a link elsewhere, and for skills that are too large together.
+ * Throws a `Refusal` if the folder is a link to another place, or if the skills together are too large.
  */
 export async function skillsIn(folder: string, cache: string): Promise<FoundSkills> {
   await demandInside(folder, "skills");
@@ -112,7 +114,7 @@ function strayWarnings(files: readonly SkillFile[]): string[] {
     );
 }
 
-/** Throws a `Refusal` for a skill of the project in the folder where clients see those of one of these servlets. */
+/** Throws a `Refusal` for a skill of the project whose folder has the name of one of these servlets. */
 export function demandOwnFolders(
   archive: SkillArchive | undefined,
   servlets: readonly string[],
@@ -146,7 +148,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Media types by extension, where hono has none or another (`.ts` is a video there). */
+/** Media types by extension, where hono has none or the wrong one (`.ts` is a video there). */
 const TYPES: Readonly<Record<string, string>> = {
   md: "text/markdown",
   py: "text/x-python",
@@ -173,7 +175,7 @@ const frontmatterSchema = z.looseObject({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The skill in this folder below `skills/`; `text` is its SKILL.md, undefined if that is not UTF-8. */
+/** Parses the skill in this folder below `skills/`; `text` is its SKILL.md, or undefined if that is not UTF-8. */
 function skillAt(path: string, text: string | undefined): Skill {
   const refuse = (why: string): never => {
     throw new Refusal(`skills/${path}/SKILL.md ${why}`);
@@ -218,8 +220,8 @@ function frontmatterIn(written: string, refuse: (why: string) => never): Json {
 }
 
 /**
- * Reads frontmatter with texts that YAML requires to be quoted, as clients do: `description: Use it when: asked`,
- * `argument-hint: [file] [n]`. Undefined if the frontmatter is invalid for another reason.
+ * Reads frontmatter with unquoted strings that YAML requires to be quoted, as clients do: `description: Use it when:
+ * asked`, `argument-hint: [file] [n]`. Undefined if the frontmatter is invalid for another reason.
  */
 function looselyRead(written: string): Json | undefined {
   const entries = written.split(/\r?\n(?=[A-Za-z_][\w-]*:(?:\s|$))/);
@@ -262,7 +264,7 @@ function linkWarnings(
   return files
     .filter(({ path }) => path.endsWith(".md"))
     .flatMap(({ path }) => {
-      // Clients resolve a link from the skill's folder, and people from the folder of the file.
+      // Clients resolve a link against the skill's folder, and people against the file's folder.
       const starts = foldersOf(path).filter((one) => roots.has(one) || one === posix.dirname(path));
       const isThere = (link: string) =>
         starts.some((from) => there.has(posix.join(from, link).replace(/\/$/, "")));

@@ -1,4 +1,4 @@
-/** Finds what a servlet is made of in its folder, and builds its Wasm from that. */
+/** Finds the source of a servlet in its folder, and builds its Wasm. */
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import { buildRecipe, cachedBuild } from "./cache.ts";
@@ -10,23 +10,26 @@ import { pinnedWasm } from "./sources/pinned.ts";
 import { builtIn } from "./toolchains.ts";
 
 export interface Source {
-  /** `wasm` for a plugin, `wat` for its text format, `pinned` for one from elsewhere, else the kind of its language. */
+  /** `wasm` for a plugin, `wat` for its text format, `pinned` for a fetched plugin, else the kind of its language. */
   kind: string;
-  /** The language that builds it, if one does. */
+  /** The language that builds it, if any. */
   language?: BuiltLanguage | InterpretedLanguage;
-  /** The file to start from, and others that are built with it; of a pinned servlet, the manifest. */
+  /** The main file, and others that are built with it; the manifest of a pinned servlet. */
   files: string[];
-  /** Where a pinned one is from. */
+  /** The `source` of a pinned servlet. */
   origin?: string;
 }
 
-/** True for a servlet whose code is loaded into an interpreter that it shares with others. */
+/** True for a servlet whose code is loaded into a shared interpreter. */
 export const isInterpreted = (
   source: Source,
 ): source is Source & { language: InterpretedLanguage } =>
   source.language !== undefined && "read" in source.language;
 
-/** The source of a servlet in a folder; undefined if there is none. Throws a `Refusal` for files that it may not take. */
+/**
+ * The source of a servlet in a folder; undefined if there is none. Throws a `Refusal` for files that a servlet may not
+ * read.
+ */
 export async function sourceIn(
   folder: string,
   languages: readonly Language[],
@@ -70,7 +73,7 @@ function onlyOne(files: string[], folder: string, kind: string): string[] {
   );
 }
 
-/** Throws a `Refusal` for a servlet in an interpreted language whose file has another name: nobody would read it. */
+/** Throws a `Refusal` for a servlet in an interpreted language whose file has the wrong name, and would be ignored. */
 export async function refuseMisnamed(
   folder: string,
   names: readonly string[],

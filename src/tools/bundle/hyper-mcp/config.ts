@@ -6,14 +6,14 @@ import { parseConfig } from "./parse.ts";
 import { referencesIn, replaceReferences, type VariableReference } from "./references.ts";
 
 const FLAG = /^(true|false)$/;
-/** A default that is more than a text where its reference stands alone. */
+/** Matches a default that is not a string if its reference is the whole value. */
 const STRUCTURE = /^(true|false|\[.*\])$/s;
 
 const keyringEntry = { service: z.string().min(1), user: z.string().min(1) };
 
-/** A text; numbers are read as they are written (see `parseConfig`). */
+/** A string. Numbers are strings too, as written (see `parseConfig`). */
 const textSchema = z.string({ error: "must be a text: put it in quotes" });
-/** One text stands for a list of it. */
+/** A list of strings; a single string is a list of one. */
 const textsSchema = z.preprocess(
   (value) => (typeof value === "string" && !/[,\s]/.test(value.trim()) ? [value.trim()] : value),
   z.array(textSchema, { error: 'must be a list of texts, such as ["a", "b"]' }),
@@ -89,7 +89,7 @@ const configSchema = z.looseObject({
 export type HyperConfig = z.infer<typeof configSchema>;
 export type HyperPlugin = HyperConfig["plugins"][string];
 
-/** The names of members that hyper-mcp does not document, in each kind of object. */
+/** Names of the members that hyper-mcp does not document, by kind of object. */
 export const unknownMembers = {
   config: (value: HyperConfig) => others(value, configSchema.shape),
   oci: (value: object) => others(value, configSchema.shape.oci.unwrap().shape),
@@ -101,11 +101,12 @@ const others = (value: object, known: object) =>
   Object.keys(value).filter((key) => !Object.hasOwn(known, key));
 
 /**
- * Reads a config. References to the environment stay in the values of `env_vars`: their variables become secrets of the
- * Worker. Elsewhere a config could send them to a host or have them written, so there only defaults and `true` and `false`
- * are filled in, and HOME in the path of a file.
+ * Reads a config. References to environment variables stay in the values of `env_vars`: the variables become secrets of
+ * the Worker. Elsewhere a config could leak their values to a host or a file, so only defaults, `true`, `false`, and
+ * HOME in a file path are filled in there.
  *
- * Throws a `Refusal` for a config that is not valid, for references elsewhere, and for a source with a password.
+ * Throws a `Refusal` for an invalid config, for other references outside of `env_vars`, and for a source with a
+ * password.
  */
 export function readConfig(
   file: string,
@@ -113,7 +114,7 @@ export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
 ): HyperConfig {
   const references = referencesIn(text);
-  // A number stands for each reference: it is valid as a value in all three formats, and as a part of a text.
+  // A number replaces each reference: it is valid as a value in all three formats, and inside a string.
   const nonce = randomInt(1e11, 1e12);
   const marked = new RegExp(`${nonce}(\\d{6})`, "g");
   const parsed = parseMarked(
@@ -176,11 +177,13 @@ export function readConfig(
 const isVariable = (place: readonly string[]) =>
   place.length === 5 && place[2] === "runtime_config" && place[3] === "env_vars";
 
-/** True where a reference is not replaced: its value is set later, or, as a credential in `auths`, not used. */
+/** True where a reference is not replaced: its value is set later, or not used, as for credentials in `auths`. */
 const staysReference = (place: readonly string[]) =>
   isVariable(place) || (place[0] === "auths" && place.length > 2);
 
-/** Parses a config with marks in place of its references. If that fails, one of them may stand for more than a value. */
+/**
+ * Parses a config with marks in place of its references. If that fails, a reference may stand for more than one value.
+ */
 function parseMarked(
   file: string,
   text: string,
@@ -212,7 +215,7 @@ function checked(file: string, value: unknown): HyperConfig {
   throw new Refusal(`${file}: it is not a config of hyper-mcp: ${messages.join("; ")}`);
 }
 
-/** A source is written into `servlet.json`, so it must not have a password. */
+/** Throws a `Refusal` for a source with a password, since sources are written into `servlet.json`. */
 function refusePasswords(file: string, { plugins }: HyperConfig): void {
   for (const [name, plugin] of Object.entries(plugins)) {
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(sourceOf(plugin))) continue;

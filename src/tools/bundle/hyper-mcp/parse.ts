@@ -3,15 +3,15 @@ import { parse as parseToml, TomlDate, TomlError } from "smol-toml";
 import { isScalar, parseDocument, visit, type ParsedNode } from "yaml";
 import { Refusal } from "../refusal.ts";
 
-/** Characters of a config, also where aliases are replaced by what they stand for: real ones have a few thousand. */
+/** Maximum characters of a config, both as written and with its aliases expanded. Real ones have a few thousand. */
 const CONFIG_CHARACTERS = 256 * 1024;
-/** Comparisons of keys: the parser compares each key of a map with all before it. */
+/** Maximum comparisons of keys: the parser compares each key of a map with all earlier keys. */
 const COMPARISONS = 2_000_000;
 
 /**
- * Parses a config as JSON, YAML or TOML, which the file's extension says, as in hyper-mcp.
+ * Parses a config as JSON, YAML or TOML, by the file's extension, as hyper-mcp does.
  *
- * A config has texts and no numbers, so a number is read as the text that was written: `1.10` is a version.
+ * A config has no numbers, so a number is read as the string that was written: `1.10` is a version.
  *
  * Throws a `Refusal` with the line and column, but nothing of the text, which may hold secrets.
  */
@@ -49,7 +49,7 @@ function parsed(file: string, text: string): unknown {
       try {
         JSON.parse(text);
       } catch {
-        // JSON is YAML too, and the YAML parser tells the line and column.
+        // JSON is also YAML, whose parser reports the line and column.
         parseYaml(file, text, "JSON");
         throw new Refusal(`${file}: it is not valid JSON: correct it`);
       }
@@ -74,7 +74,7 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-/** Whole numbers as texts, at any depth; how a fraction was written is not known. */
+/** Converts integers to strings, at any depth. The original notation of fractions is lost. */
 function withTexts(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return value.map(withTexts);

@@ -1,4 +1,4 @@
-/** Turns a hyper-mcp config into servlets' manifests, and lists what has no counterpart. */
+/** Converts a hyper-mcp config to manifests of servlets, and lists the members that have no counterpart. */
 import { parseMounts } from "../../../server/kernel/files/mounts.ts";
 import { limits } from "../../../server/kernel/core/limits.ts";
 import { isPrivate } from "../../../server/kernel/http/private-hosts.ts";
@@ -21,17 +21,17 @@ interface NeededSecret {
 
 /** A servlet to create from a plugin. */
 export interface Plan {
-  /** The name of the plugin, which becomes that of the servlet and its folder, and the prefix of its tools. */
+  /** The name of the plugin, and of the servlet, its folder and the prefix of its tools. */
   name: string;
   source: string;
   manifest: Manifest;
   secrets: NeededSecret[];
-  /** Lines for people: each member that was not mapped or means something else here, with the reason. */
+  /** Lines for the report: each member that was not mapped or has another meaning here, with the reason. */
   unmapped: string[];
 }
 
 interface PlanOptions {
-  /** The state of every servlet; without it those with folders have one for each caller. */
+  /** The `state` of every servlet. By default, servlets with folders keep state for each caller. */
   state?: Manifest["state"];
   /** Whether literal values of `env_vars` are written into the manifest. */
   literals: boolean;
@@ -102,7 +102,7 @@ function mapSecrets(
   }
 }
 
-/** Values of `env_vars` become secrets: hyper-mcp does not tell which of them are secret. */
+/** Maps `env_vars`, whose values become secrets because hyper-mcp does not say which are secret. */
 function mapConfig(
   { name, manifest, secrets, unmapped }: Plan,
   config: Readonly<Record<string, string>>,
@@ -144,8 +144,9 @@ function mapMemory({ manifest, unmapped }: Plan, limit: string | undefined): voi
 }
 
 /**
- * Converts hyper-mcp's `allowed_paths` to those of `servlet.json`. In hyper-mcp a host is a folder of the machine; here it
- * is the name of a store that begins empty. `unmapped` has a line with the reason for each path that was left out.
+ * Converts hyper-mcp's `allowed_paths` to those of `servlet.json`. In hyper-mcp, a host is a folder of the machine;
+ * here, it is the name of an initially empty store. `unmapped` has a line with the reason for each path that was left
+ * out.
  */
 function mappedPaths(given: readonly string[]): { paths: string[]; unmapped: string[] } {
   const paths: string[] = [];
@@ -182,7 +183,7 @@ function problemOf(paths: readonly string[]): string | undefined {
   }
 }
 
-/** Members that belong to no plugin and have no counterpart, with the reasons. */
+/** The members outside of plugins that have no counterpart, with the reasons. */
 export function unmappedOf(config: HyperConfig): string[] {
   const { auths, dynamic_loading: isDynamic, oci } = config;
   const unmapped = unknownMembers.config(config).map(undocumented);

@@ -8,7 +8,7 @@ export interface VariableReference {
 
 const unescaped = (text: string) => text.replaceAll("$${", "${");
 
-/** The references in a hyper-mcp config, in their order. */
+/** The references in a hyper-mcp config, in order. */
 export const referencesIn = (text: string): VariableReference[] =>
   [...text.matchAll(REFERENCE)]
     .filter(([, name]) => name !== undefined)
@@ -25,13 +25,13 @@ export function replaceReferences(text: string, replacement: (at: number) => str
   );
 }
 
-/** The reference if the text consists of exactly one; else undefined. */
+/** The reference that is the whole text; undefined for any other text. */
 export function onlyReference(text: string): VariableReference | undefined {
   const [whole, name, fallback] = [...text.matchAll(REFERENCE)][0] ?? [];
   return name !== undefined && whole === text ? { name, fallback } : undefined;
 }
 
-/** The text with other names in its references. */
+/** Renames the variables in the text's references. */
 export const renameReferences = (text: string, rename: (name: string) => string): string =>
   text.replace(REFERENCE, (whole, name?: string, fallback?: string) => {
     if (name === undefined) return whole;

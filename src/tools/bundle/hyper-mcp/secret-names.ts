@@ -2,12 +2,12 @@ import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
 import { namesIn, variableOf } from "../../../server/kernel/servlets/variables.ts";
 import { isServersOwn } from "../features.ts";
 
-/** Chooses names for the Worker's secrets, so that each name stands for one secret. */
+/** Chooses unique names for the Worker's secrets. */
 export class SecretNames {
-  /** The secret that each name stands for, as a text that identifies it. */
+  /** By name: a text that identifies the secret. */
   readonly #meanings = new Map<string, string>();
 
-  /** The names that these servlets use already are taken. */
+  /** Reserves the names that these servlets already use. */
   constructor(manifests: readonly Manifest[]) {
     for (const { allowed_secrets: entries = [], env_vars: config = {} } of manifests) {
       for (const entry of entries) {
@@ -24,7 +24,7 @@ export class SecretNames {
     return this.#take(variableOf(entry), keyring(entry));
   }
 
-  /** The name for an environment variable: its own, where the server does not use that itself. */
+  /** The name for an environment variable: its own name, unless the server uses that. */
   ofVariable(name: string): string {
     return this.#take(isServersOwn(name) ? `PLUGIN_${name}` : name, variable(name));
   }

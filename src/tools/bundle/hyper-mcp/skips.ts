@@ -1,13 +1,15 @@
 import { Refusal } from "../refusal.ts";
 
-/** Syntax of Rust's regular expressions that means something else in JavaScript, in a pattern without escapes. */
+/**
+ * Matches a group of Rust's regular expressions that has another meaning in JavaScript, in a pattern without escapes.
+ */
 const RUST_GROUP = /\(\?(?!:|<[A-Za-z_])/;
 const RUST_CLASS = /\[(?:\^?\]|[^\]]*(?:\[|&&|--|~~))/;
 const RUST_ESCAPE = /\\(?:[AzpPQEGaU<>]|[xu]\{|b\{)/;
 
 /**
- * A pattern of hyper-mcp's `skip_…` as one of `servlet.json`, which must match the whole name. hyper-mcp puts
- * `^` and `$` around a pattern unless one of them is there already, and then looks for it anywhere.
+ * Converts a pattern of hyper-mcp's `skip_…` to one of `servlet.json`, which must match the whole name. hyper-mcp adds
+ * `^` and `$` unless the pattern has one of them, and then searches for the pattern anywhere in the name.
  *
  * Throws a `Refusal` for syntax that JavaScript lacks: leaving the pattern out would expose what it hides.
  */
