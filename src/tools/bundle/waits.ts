@@ -9,7 +9,7 @@ export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest):
 
 /** Names in code that asks the user: functions of the kits, and members of a result that asks. */
 const ASKING =
-  /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests)\b/;
+  /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests|get_access_token)\b/;
 
 /** Names in code that may call functions whose names are not in its text, in any interpreted language. */
 const HIDING =
@@ -21,10 +21,18 @@ export function codeMayAsk(text: string, hasPackages = false): boolean | undefin
   return hasPackages || HIDING.test(text) ? undefined : false;
 }
 
+/** Host functions that ask the user; `get_access_token` does in the device flow. */
+const ASKING_FUNCTIONS = new Set([
+  "create_elicitation",
+  "request_input",
+  "ask_client",
+  "get_access_token",
+]);
+
 /** True for a plugin that imports a host function that asks the user, or contains the text `input_required`. */
 export const pluginMayAsk = (wasm: Uint8Array<ArrayBuffer>): boolean =>
   WebAssembly.Module.imports(new WebAssembly.Module(wasm)).some(({ name }) =>
-    ["create_elicitation", "request_input", "ask_client"].includes(name),
+    ASKING_FUNCTIONS.has(name),
   ) || Buffer.from(wasm.buffer, wasm.byteOffset, wasm.length).includes("input_required");
 
 /** True for a plugin that imports no function that suspends it, and has not the words of a result that asks. */

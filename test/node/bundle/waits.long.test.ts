@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { pluginMayAsk } from "../../../src/tools/bundle/waits.ts";
 import { bundling } from "./bundling.ts";
+import { assembled } from "./wasm/wat-guests.ts";
 
 /** Which servlets are known to have no calls that wait. */
 const { bundle } = bundling();
@@ -77,4 +79,16 @@ test("plugins that import nothing that waits, keep no state and return no questi
   const names = members.filter(({ neverWaits }) => neverWaits).map(({ found }) => found.name);
   expect(names).toEqual(["plain"]);
   expect(members.filter(({ mayAsk }) => mayAsk).map(({ found }) => found.name)).toEqual(["asking"]);
+});
+
+test.each([
+  ["create_elicitation", true],
+  // Its device flow shows a code to the user.
+  ["get_access_token", true],
+  ["call_tool", false],
+])("a plugin that imports %s may ask: %s", async (name, mayAsk) => {
+  const wasm = await assembled(
+    `(import "extism:host/user" "${name}" (func (param i64) (result i64)))`,
+  );
+  expect(pluginMayAsk(wasm)).toBe(mayAsk);
 });
