@@ -77,6 +77,7 @@ describe("required parts of a request", () => {
     ["mcp-name", "other"],
     ["mcp-name", "=?base64?Z3JlZXQ?="],
     ["mcp-name", "=?base64?Z3Jl!ZXQ=?="],
+    ["mcp-name", "=?base64?Z3Jl ZXQ=?="],
   ])("header %s: %s is a mismatch", async (header, value) => {
     const { body, headers } = call();
     if (value === undefined) delete headers[header];

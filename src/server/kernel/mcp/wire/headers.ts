@@ -65,10 +65,9 @@ function decoded(value: string, header: string): string {
     return value;
   }
   try {
-    const base64 = value.slice(9, -2);
-    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))
-      throw base64;
-    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    // `fromBase64` would skip white space.
+    const base64 = value.slice(9, -2).replaceAll(/\s/g, "?");
+    const bytes = Uint8Array.fromBase64(base64, { lastChunkHandling: "strict" });
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw mismatch(`${header} is not valid base64 of UTF-8`);
