@@ -12,7 +12,7 @@ import {
   sharedNames,
   sourceFiles,
 } from "./structure.ts";
-import { neededBy } from "./without.ts";
+import { allNeedsOf } from "./without.ts";
 
 const LANGUAGES = ROOMS.filter((room) => /^languages\/\w+$/.test(room));
 
@@ -120,7 +120,7 @@ test("a feature's tests are imported by no others, and their tags are features b
     const own = folderOf(path);
     const before =
       own === undefined ? [] : FEATURES.slice(0, FEATURES.indexOf(own as (typeof FEATURES)[0]));
-    const allowed = before.filter((name) => !neededBy(own!).includes(name));
+    const allowed = before.filter((name) => !allNeedsOf(own!).includes(name));
     const tags = [
       ...text.matchAll(/^\/\/ @module-tag (\S+)$|\{ tags: \[([^\]]*)\] \},\s+(?:async )?\(/gm),
     ].flatMap(

@@ -37,16 +37,16 @@ export function withoutFeatures(names: readonly string[]) {
 
 /** The features that are left without this one. */
 const without = (name: string): string[] =>
-  FEATURES.filter((one) => one !== name && !neededBy(one).includes(name));
+  FEATURES.filter((one) => one !== name && !allNeedsOf(one).includes(name));
 
 /** The features that this one needs, and those that they need. */
-export const neededBy = (name: string): readonly string[] =>
-  needsOf(name).flatMap((one) => [one, ...neededBy(one)]);
+export const allNeedsOf = (name: string): readonly string[] =>
+  needsOf(name).flatMap((one) => [one, ...allNeedsOf(one)]);
 
 /** Any features, with what they need. */
 function someOf(chance: Chance): string[] {
   const some = FEATURES.filter(() => chance.of(0.5));
-  return [...new Set(some.flatMap((name) => [name, ...neededBy(name)]))];
+  return [...new Set(some.flatMap((name) => [name, ...allNeedsOf(name)]))];
 }
 
 /** Runs the tests of a Worker with these features alone; true if all pass. */

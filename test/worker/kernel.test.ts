@@ -164,17 +164,6 @@ test("a passphrase without the sign-in never leaves the server open, also where 
   );
 });
 
-test("settings are those of the kernel and of the features that are in", () => {
-  const named = (name: string) => features.filter((one) => one.name === name);
-  expect(kernelWith([]).settings).not.toHaveProperty("LINKS");
-  expect(kernelWith(named("tasks")).settings).toMatchObject({
-    SERVER_NAME: "edge-servlets",
-    LINKS: "on",
-  });
-  // What needs tasks brings them in.
-  expect(() => kernelWith(named("people"), { LINKS: "perhaps" })).toThrow("LINKS: ");
-});
-
 test("no two features have a part, an object or a method of the same name", () => {
   const started = features.map((one) => one.start(kernelWith(features)));
   const names = started.flatMap(({ objects = {}, parts = {}, methods = {} }) => [

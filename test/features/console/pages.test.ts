@@ -5,8 +5,8 @@ import { createApp } from "../../../src/server/kernel/app.ts";
 import { Kernel, type Feature } from "../../../src/server/kernel/kernel.ts";
 import type { ConsolePage } from "../../../src/server/features/console/pages.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { hashed } from "../auth/key-holders.ts";
-import { browser } from "./browser.ts";
+import { hashed } from "../../worker/auth/key-holders.ts";
+import { browser } from "../../worker/pages/browser.ts";
 
 /** Pages of the console that features add. */
 

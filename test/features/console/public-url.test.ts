@@ -9,6 +9,12 @@ import { serverOf } from "../../worker/auth/key-holders.ts";
 const PUBLIC_URL = "https://mcp.example.com";
 const HOSTED = { PUBLIC_URL, [RUNS]: "self-hosted" };
 
+test("the server's page names the server as PUBLIC_URL does", async () => {
+  const app = await serverOf({ ada: {} }, { PUBLIC_URL });
+  const page = await browser(app, "http://127.0.0.1:8787").fetch("/");
+  expect(page.text).toContain(`${PUBLIC_URL}/mcp`);
+});
+
 test.each(["http://localhost:8787", "https://allowed.example", PUBLIC_URL])(
   "people sign in and out at each address of the server: %s",
   async (at) => {

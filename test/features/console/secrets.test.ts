@@ -126,7 +126,7 @@ describe("the account", () => {
 
   test(
     "forgets a person: secrets, waiting calls, memory and files, and nobody else's",
-    { tags: ["state"] },
+    { tags: ["state", "usage"] },
     async () => {
       limited({ resultWaitMs: 50 });
       const { ada, eve, at, plan, result } = await callers();
