@@ -1,4 +1,4 @@
-/** Makes bundles for wrangler's build command in the process of `dev`, where compilers and interpreter stay loaded. */
+/** Makes bundles for wrangler's build command in the process of `dev`, where compilers and interpreters stay loaded. */
 import { statSync, watch } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,9 +10,9 @@ import { BUNDLER, type BundleRequest } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";
 
 /**
- * Listens for the build command, which finds the address in its environment. The bundle is made as soon as something in the
- * folders and files changes that wrangler watches, so that it is there when wrangler has started its command. Wrangler misses
- * some new folders: `overlooked` is called if it has not asked for a bundle that differs from the last one.
+ * Listens for the build command, which reads the socket's path from its environment. Makes a bundle as soon as a watched
+ * file changes, so that it is ready when wrangler has started the command. Wrangler misses some new folders: `overlooked`
+ * is called if the build command has not requested a changed bundle after `patienceMs`.
  */
 export async function serveBundles(
   watched: readonly string[] = [],
@@ -25,9 +25,9 @@ export async function serveBundles(
       : join(folder, "bundler");
   let fault: Promise<string | undefined> | undefined;
   let latest: Promise<Made>;
-  /** The bundle that a change has begun, or the first one, until the build command has it. */
+  /** The first bundle, or one made after a change; undefined once the build command has requested it. */
   let ready: Promise<Made> | undefined;
-  /** The module that the build command had last. */
+  /** Text of the module that the build command received last. */
   let before: string | undefined;
   let isQueued = false;
   const make = (args: string[] = []): Promise<Made> => {
@@ -60,7 +60,7 @@ export async function serveBundles(
     if (fault === undefined || (isQueued && ready !== undefined)) return;
     const made = make();
     [ready, isQueued] = [made, true];
-    // A bundle that fails does so again for the build command that asks for it.
+    // Ignore a failure here: the build command reports it when it requests the bundle.
     isOverlooked(made)
       .then((is) => void (is && overlooked()))
       .catch(() => {});
@@ -79,9 +79,7 @@ export async function serveBundles(
   await new Promise<void>((done) => server.listen(path, done));
   process.env[BUNDLER] = path;
   return {
-    /**
-     * Makes the first bundle. Gives why it cannot be served: it was not made, or `check` says so; undefined if it can.
-     */
+    /** Makes the first bundle. Resolves to the error of the bundle or of `check`, or to undefined if there is none. */
     begin: (check: () => Promise<string | undefined>): Promise<string | undefined> => {
       const made = import("./make-module.ts").then(({ makeModule }) =>
         makeModule([], { isReload: false, isDev: true, isWarm: true }),
@@ -99,13 +97,13 @@ export async function serveBundles(
   };
 }
 
-/** How long wrangler may take from a change until its build command asks for the bundle, once that is made, in ms. */
+/** Time for wrangler's build command to request a finished bundle, in ms. */
 const PATIENCE_MS = 3000;
 
-/** How long no further change must follow, in ms: editors and git write several files, and one in several steps. */
+/** Debounce time for file changes, in ms: editors and git write several files, and write each in several steps. */
 const SETTLED_MS = 20;
 
-/** Calls a function after changes in these folders and files, which need not exist. Returns how to stop that. */
+/** Calls a function after changes in these files and folders, which need not exist. Returns a function that stops this. */
 function onChange(paths: readonly string[], changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const later = () => {
@@ -119,7 +117,7 @@ function onChange(paths: readonly string[], changed: () => void): () => void {
       const watcher = isFolder
         ? watch(path, { recursive: true }, later)
         : watch(dirname(path), (_event, one) => void (one === name && later()));
-      // Without it, the bundle is made when the build command asks for it.
+      // Without a watcher, the bundle is made when the build command requests it.
       return [watcher.on("error", () => {})];
     } catch {
       return [];

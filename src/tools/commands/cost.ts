@@ -1,4 +1,4 @@
-/** Measures what calls of a servlet cost in CPU: each of its tools is called, in a world in which nothing can be done. */
+/** Measures the CPU time of a servlet's tool calls. The calls have no side effects: every request is rejected. */
 import { allReasons, perform } from "../../server/kernel/calls/engine.ts";
 import type { CallContext } from "../../server/kernel/core/call-context.ts";
 import { Fault } from "../../server/kernel/core/errors.ts";
@@ -14,31 +14,32 @@ import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { REFERENCE } from "../../server/kernel/servlets/variables.ts";
 import { exampleOf } from "../../server/kernel/schema/example.ts";
 
-/** Calls after the first, of which the mean is taken; fewer where they take long. */
+/** Maximum number of timed calls for each tool, after the first. */
 const CALLS = 200;
+/** Time after which no further timed call begins, in ms. */
 const ENOUGH_MS = 100;
 
 export interface ToolCost {
   tool: string;
-  /** CPU time of a call on this machine: the mean of some after the first; absent if it was not called. */
+  /** Mean CPU time of a call on this machine, without the first call; absent if the tool was not called. */
   ms?: number;
-  /** Fuel that its guest used. */
+  /** Fuel used by the guest in the first call. */
   fuel?: number;
-  /** Requests to the outside that it attempted, all of which were refused. */
+  /** Kinds of requests that the tool attempted, such as `an HTTP request` or a method of the client. */
   wanted: string[];
-  /** True if it waited: no time passed. */
+  /** True if the tool called `sleep`, which returns at once here. */
   waits?: boolean;
-  /** Why it was not called, or the error that the call ended with. */
+  /** Why the tool was not called, or the error of the call. */
   problem?: string;
 }
 
 export interface Cost {
-  /** CPU time of the first call of all, whose instance was new, and whose code was not optimised yet. */
+  /** CPU time of the very first call: it has a new instance, and code that is not optimised yet. */
   firstMs?: number;
   tools: ToolCost[];
 }
 
-/** The cost of this servlet's calls on this machine. Nothing is sent, asked or waited for, and nothing is kept. */
+/** Measures the servlet's calls on this machine. Sends no requests, does not wait, and stores nothing. */
 export async function costOf(member: Member): Promise<Cost> {
   const watched = new Watched(member.found.manifest);
   const registry = new Registry({ servlets: [await servedFrom(member)] }, watched.deployment);
@@ -68,23 +69,23 @@ export async function costOf(member: Member): Promise<Cost> {
 
 const nothing = new Int32Array(new SharedArrayBuffer(4));
 
-/** The CPU time of this thread. */
+/** CPU time of this thread, in ms. */
 function cpuMs(): number {
-  // The system brings its count up to date when a thread sleeps, else some milliseconds later.
+  // The operating system updates its counter when a thread sleeps, otherwise only every few milliseconds.
   Atomics.wait(nothing, 0, 0, 0.1);
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
 
-/** Arguments of a warm-up call in the manifest, or an example from the schema. */
+/** Arguments of the manifest's warm-up call, or else an example from the schema; undefined if there is none. */
 function argumentsFor({ name, inputSchema }: Tool, { found }: Member): Json | undefined {
   const warm = found.manifest.warm?.find(({ tool }) => tool === name);
   return warm === undefined ? exampleOf(inputSchema) : { ...warm.arguments };
 }
 
-/** A world in which nothing can be done; it notes what was wanted of it. */
+/** Runs calls in a world that rejects every request, and records the rejected requests. */
 class Watched {
-  /** Variables for which the manifest has a default wherever it names them. */
+  /** Variables that have a default in every reference of the manifest. */
   readonly #defaults: ReadonlySet<string>;
   readonly #wanted = new Set<string>();
   #waits = false;
@@ -102,7 +103,7 @@ class Watched {
   }
 
   readonly deployment: Deployment = {
-    // Any that the manifest names without a default: what is done with them reaches nobody.
+    // Any value will do for a variable without a default, because no request is sent.
     variables: new Proxy<Record<string, string>>(
       {},
       { get: (_, name) => (this.#defaults.has(String(name)) ? undefined : "example") },
@@ -123,7 +124,7 @@ class Watched {
     ask: (asks) => this.#refuse(...new Set(Object.values(asks).map(({ method }) => method))),
   };
 
-  /** Makes a call, and tells what it used and wanted. */
+  /** Calls a tool; returns its fuel, its rejected requests and its error. */
   async call(registry: Registry, name: string, args: Json): Promise<ToolCost> {
     this.#wanted.clear();
     this.#waits = false;

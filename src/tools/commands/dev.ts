@@ -1,6 +1,6 @@
 /**
- * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and says at the end where it is and what it
- * lacks.
+ * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and prints the server's URLs and missing
+ * settings once it is ready.
  */
 import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -31,10 +31,10 @@ const OPTIONS = {
 
 /** Options that expose the server to others. */
 const REACHING = ["remote", "r", "tunnel", "tunnel-name", "tunnelName"];
-/** Options that replace the host of each request. */
+/** Options that change the host of each request. */
 const HOST = ["host", "local-upstream", "localUpstream"];
 
-/** With it, wrangler has the keys `t` and `l`, which expose the server while it runs. */
+/** This option enables wrangler's keys `t` and `l`, which expose the running server. */
 const SESSION = "show-interactive-dev-session";
 const isSession = ({ name }: { name: string }) => /show-?interactive-?dev-?session/i.test(name);
 
@@ -45,20 +45,21 @@ const schema = z.object({
 });
 
 interface Dev {
-  /** Those of wrangler. They always name the address: else it would listen at another one as soon as its configuration names that. */
+  /** Arguments for wrangler. They always include `--ip`, so that a later change of the configuration has no effect on it. */
   args: string[];
   ip: string;
-  /** Absent where wrangler may choose: 8787, or the next one that is free. */
+  /** Undefined if wrangler chooses: 8787, or the next free port. */
   port: number | undefined;
-  /** The path of its configuration. */
+  /** Path of wrangler's configuration. */
   file: string;
   env: string | undefined;
+  /** True if only this machine can reach the server. */
   isAlone: boolean;
-  /** The folders and files whose changes make wrangler run its build command. */
+  /** Files and folders whose changes make wrangler run its build command. */
   watched: string[];
 }
 
-/** Reads the arguments of `dev`. */
+/** Parses the arguments of `dev`. */
 export async function readDev(given: string[]): Promise<Dev> {
   const parsed = { args: given, options: OPTIONS, strict: false, allowPositionals: true } as const;
   const { values, tokens } = parseArgs({ ...parsed, tokens: true });
@@ -93,19 +94,19 @@ export async function readDev(given: string[]): Promise<Dev> {
   return { args, ip, port, file, env, isAlone, watched };
 }
 
-/** The tables `[dev]` and `[build]` of a configuration; empty without one, or where values are not valid, which wrangler reports. */
+/** The tables `[dev]` and `[build]` of a configuration; empty if it is missing or invalid, which wrangler reports. */
 async function configuredIn(path: string): Promise<z.infer<typeof schema>> {
   try {
     return schema.parse(parse(await readFile(path, "utf8")));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || error instanceof z.ZodError)
       return { dev: {}, build: { watch_dir: [] } };
-    // It is not TOML: it may name a host all the same.
+    // The file is not TOML, such as a wrangler.json, but it may still set a host.
     return { dev: { host: "unknown" }, build: { watch_dir: [] } };
   }
 }
 
-/** The closing block of `dev` for a server that is ready at this origin: its URLs, who may call, and missing settings. */
+/** The text that `dev` prints once the server is ready at this origin: its URLs, who may call, and missing settings. */
 export async function readiness(
   { port, file, env, isAlone }: Pick<Dev, "port" | "file" | "env" | "isAlone">,
   origin: URL,
@@ -122,10 +123,10 @@ export async function readiness(
   return ["", ...lines, ""].join("\n");
 }
 
-/** Who may call, what the servlets lack, and which variables nothing uses: rows of a label and a text. */
+/** Who may call, missing settings, and unused variables: rows of a label and a text. */
 async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAlone">) {
   const values = await localValues({ config: file, ...(env !== undefined && { env }) });
-  // An empty one counts as missing.
+  // An empty value counts as missing.
   const has = (name: string) => Boolean(values[name]);
   const closing = AUTH_VARIABLES.filter(has);
   const [servlets, { missingIn }] = await Promise.all([
@@ -133,7 +134,7 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
     import("../../server/kernel/servlets/variables.ts"),
   ]);
   const unused = await unusedAmong(values);
-  // Many are those of an .env that is for other programs, too: then only misspelt ones count.
+  // Many unused variables mean that other programs share the .env: then report only the misspelt ones.
   const told = unused.length > 5 ? await unusedAmong(values, { isMisspelt: true }) : unused;
   const anybody = isAlone ? "anybody on this machine" : "ANYBODY who reaches it";
   const callers =
@@ -150,14 +151,17 @@ async function standing({ file, env, isAlone }: Pick<Dev, "file" | "env" | "isAl
   ];
 }
 
-/** Wrangler's usual port. */
+/** Wrangler's default port. */
 const PORT = 8787;
-/** How long wrangler may take to print its own last line. */
+/** Delay that lets wrangler print its own last line first, in ms. */
 const LAST_LINE_MS = 200;
 
 const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.number() });
 
-/** Why the Worker would not start with its variables: wrangler would end, with advice that leads elsewhere. Else undefined. */
+/**
+ * Why the Worker cannot start with its variables, or undefined. Checked first because wrangler would exit with misleading
+ * advice.
+ */
 export async function faultInSettings({
   file,
   env,
@@ -174,7 +178,7 @@ export async function faultInSettings({
   try {
     values = await localValues({ config: file, ...(env !== undefined && { env }) });
   } catch {
-    // Wrangler says what is wrong with its configuration.
+    // Wrangler reports the error in its configuration.
     return undefined;
   }
   const { readSettings, allSettings } = await settingsReader();
@@ -187,13 +191,13 @@ export async function faultInSettings({
 }
 
 /**
- * Makes the bundle while wrangler loads, and serves it. Returns the exit code. Throws a `Refusal` for a port that is taken,
- * settings that are not valid, and a bundle that cannot be made.
+ * Makes the bundle while wrangler loads, and serves it. Returns the exit code. Throws a `Refusal` if the port is taken, the
+ * settings are invalid, or the bundle cannot be made.
  */
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
   const { args, ip, port, file, watched } = all;
-  // Wrangler says what is wrong with any other port.
+  // Wrangler reports an invalid port.
   if (port !== undefined && Number.isInteger(port) && port < 65_536) await demandFree(ip, port);
   const ready = async (message: unknown) => {
     const { data } = readySchema.safeParse(JSON.parse(String(message)));
@@ -203,7 +207,7 @@ export async function dev(given: string[]): Promise<number> {
     const said = await readiness(all, new URL(`http://${at}:${data.port}`));
     setTimeout(() => console.log(said), LAST_LINE_MS);
   };
-  // Wrangler runs its build command anew where its configuration has changed.
+  // Wrangler reruns its build command when its configuration changes.
   const overlooked = () => utimesSync(file, new Date(), new Date());
   const bundler = await serveBundles(watched, { overlooked });
   await prepareForWrangler();
@@ -232,9 +236,9 @@ export async function dev(given: string[]): Promise<number> {
 }
 
 /**
- * Has wrangler read .dev.vars, or .env, again once it changes: it looks there only when its configuration, this file, has
- * changed. Variables with a fault are not read: the server goes on with the earlier ones. Says `summary` of the new ones.
- * Returns how to stop that.
+ * Makes wrangler reload .dev.vars or .env after a change, by touching its configuration `file`: wrangler rereads the
+ * variables only when that changes. Keeps the earlier variables while the new ones are invalid. Prints `summary` after a
+ * reload. Returns a function that stops watching.
  */
 export function reloadForVariables(
   file: string,
@@ -243,7 +247,7 @@ export function reloadForVariables(
     summary = async () => "",
   }: { faultIn?: () => Promise<string | undefined>; summary?: () => Promise<string> } = {},
 ): () => void {
-  // Wrangler says so.
+  // Wrangler reports that its configuration is missing.
   if (!existsSync(file)) return () => {};
   const read = (name: string) => {
     try {

@@ -1,4 +1,4 @@
-/** Makes the module of the bundle, and all that is served beside it. */
+/** Writes the bundle's module and the files that the Worker serves beside it. */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import * as z from "zod";
@@ -28,31 +28,33 @@ import { table } from "./table.ts";
 import { boundHere, demandComplete } from "./wrangler-config.ts";
 
 const OPTIONS = {
-  /** Says only what is wrong. */
+  /** Prints errors only. */
   quiet: { type: "boolean", default: false },
   out: { type: "string", default: MODULE },
 } as const;
 
-/** How a bundle has come out. */
+/** The outcome of a bundle step. */
 export interface Made {
+  /** Exit code. */
   code: number;
-  /** For the output, and for the output of errors; empty for nothing. */
+  /** Text for stdout; may be empty. */
   said: string;
+  /** Text for stderr; empty if the bundle was made. */
   failure: string;
 }
 
 interface Making {
-  /** `dev` goes on with the last bundle where this one fails. */
+  /** True for a rebuild under `dev`: if it fails, the server keeps the last bundle. */
   isReload: boolean;
-  /** Leaves out the optimiser, which takes most of the time. */
+  /** Skips the optimiser, which takes most of the time. */
   isDev?: boolean;
-  /** This process makes the later bundles, too. */
+  /** This process also makes the later bundles. */
   isWarm?: boolean;
-  /** The module whose differences from the new one are reported; by default the one that is replaced. */
+  /** Text of the module to compare with the new one; by default that of the file to be replaced. */
   before?: string;
 }
 
-/** Makes the bundle, as the command `bundle` does with these arguments. */
+/** Makes the bundle with the arguments of the command `bundle`. */
 export async function makeModule(
   args: string[],
   { isReload, isDev = isReload, isWarm = false, before: told }: Making,
@@ -87,7 +89,7 @@ export async function makeModule(
     const { profiles } = profiled ?? {};
     const servlets = members.map(({ found }) => found);
     if (isInstalled) demandComplete(servlets);
-    // The version of this repository is that of the software, which is the default.
+    // In this repository, the default is right: the version of edge-servlets.
     const version = isInstalled ? await versionOfProject() : undefined;
     const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
     const features = featuresOf(projectOf(members, { skills, profiles }));
@@ -115,7 +117,7 @@ export async function makeModule(
     return { code: 0, said: said.join("\n"), failure: "" };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    // While somebody works on a servlet, the others are served on; a deployment never goes on.
+    // `dev` keeps serving the last bundle while a servlet is broken; a deployment must stop.
     const after = isReload
       ? "\nThe server goes on with the last one. Save a file of the servlet to try again."
       : "";
@@ -123,7 +125,7 @@ export async function makeModule(
   }
 }
 
-/** These members with what the project has beside them, as features need to know it. */
+/** The parts of the project that decide which features it needs. */
 export const projectOf = (
   members: readonly Member[],
   { skills, profiles = {} }: { skills?: SkillArchive | undefined; profiles?: Profiles | undefined },
@@ -150,19 +152,19 @@ let scripts: Promise<RunnerScripts> | undefined;
 
 let inOneFile: Promise<void> | undefined;
 
-/** Writes the Worker of the package, once in a process. */
+/** Writes the package's Worker as one file, once in a process. */
 const workerInOneFile = (): Promise<void> => (inOneFile ??= writeInOneFile());
 
-/** Writes the scripts that are not of servlets, once in a process. */
+/** Writes the server's own scripts, those of the runner and the console, once in a process. */
 const ownScripts = (): Promise<RunnerScripts> =>
   (scripts ??= Promise.all([runnerScripts(CACHE), consoleScripts(ASSETS)]).then(
     ([runner]) => runner,
   ));
 
-/** Which settings are missing, in a sentence. */
+/** A sentence that names the missing settings; empty if there are none. */
 async function lacking(members: readonly Member[]): Promise<string> {
   const servlets = members.map(({ found }) => found);
-  // Most need none, and wrangler, which reads them, takes a second to load.
+  // Most servlets need no settings, and wrangler, which reads them, takes a second to load.
   if (missingIn(servlets, () => false).length === 0) return "";
   const has = await localVariables();
   const missing = missingIn(servlets, (name) => has.has(name));
@@ -171,7 +173,7 @@ async function lacking(members: readonly Member[]): Promise<string> {
     : ` Missing: ${missing.join("; ")}: set it in ${variablesFileIn(".")}.`;
 }
 
-/** The version in the package.json of a folder; undefined where that has none. */
+/** The version in the folder's package.json; undefined if it has none. */
 export async function versionOfProject(folder = "."): Promise<string | undefined> {
   const bytes = await readIfThere(join(folder, "package.json"));
   const { version } = (jsonIn(new TextDecoder().decode(bytes)) ?? {}) as { version?: unknown };

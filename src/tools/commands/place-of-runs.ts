@@ -1,10 +1,10 @@
-/** Does a project itself claim who can reach its server, which only `dev` may say? */
+/** Finds a project's own setting of the variable RUNS, which only `dev` may set: it says who can reach the server. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { RUNS } from "../../server/kernel/settings/own-names.ts";
 
-/** A file, or the environment, that sets the variable by which `dev` tells the Worker who can reach it; else undefined. */
+/** The name of the file that sets RUNS, or "The environment"; undefined if neither does. */
 export async function placeOfRuns(
   folder: string,
   environment: NodeJS.ProcessEnv = process.env,
@@ -13,18 +13,18 @@ export async function placeOfRuns(
   for (const file of await readdir(folder, { withFileTypes: true })) {
     const { name } = file;
     if (file.isFIFO() || !/^\.(dev\.vars|env)(\.|$)|\.(toml|jsonc?)$/.test(name)) continue;
-    // A folder, or a link to nothing, has no variables.
+    // A folder, or a broken link, counts as empty.
     const text = await readFile(join(folder, name), "utf8").catch(() => "");
     const isSet = /^\.(dev\.vars|env)(\.|$)/.test(name)
       ? assignment.test(text)
       : names(RUNS, valueOf(name, text));
     if (isSet) return name;
   }
-  // Wrangler has read files of other names and folders (--env-file) into the environment of its build command.
+  // Wrangler passes the variables of an --env-file on in the environment of its build command.
   return environment[RUNS] === undefined ? undefined : "The environment";
 }
 
-/** The value of a file of TOML, or of JSON with comments; undefined for any other, which wrangler refuses. */
+/** The parsed value of a TOML or JSONC file; undefined if it is invalid, which wrangler reports. */
 function valueOf(name: string, content: string): unknown {
   const text = content.replace(/^\uFEFF/, "");
   try {
@@ -39,7 +39,7 @@ function valueOf(name: string, content: string): unknown {
   }
 }
 
-/** True if a name is a key anywhere in a value, or a text: bindings have their names as texts. */
+/** True if the name is a key or a string anywhere in the value: bindings have their names as strings. */
 function names(name: string, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return value === name;
   return Object.hasOwn(value, name) || Object.values(value).some((one) => names(name, one));

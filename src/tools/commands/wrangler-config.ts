@@ -1,4 +1,4 @@
-/** Which lines does a project's wrangler.toml lack for this version, such as a Durable Object or a later date? */
+/** Checks a project's wrangler.toml, and prints the lines that it lacks for this version, such as a Durable Object. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { parse, TomlError } from "smol-toml";
@@ -38,7 +38,7 @@ const sectionSchema = z.looseObject({
 });
 /** The settings of all deployments, or those of one environment. */
 type Section = z.infer<typeof sectionSchema>;
-/** Has the shape of a section, without its defaults: what an environment does not set is inherited. */
+/** A section without defaults: an environment inherits the keys that it does not set. */
 const environmentSchema = z.looseObject({}).superRefine((section, { addIssue }) => {
   for (const { message, path } of sectionSchema.safeParse(section).error?.issues ?? [])
     addIssue({ code: "custom", message, path });
@@ -62,16 +62,16 @@ function read(text: string, place: string): Config {
   }
 }
 
-/** A part of the configuration in which this version needs something. */
+/** A part of the configuration that must satisfy this version: the top level, or an environment. */
 interface Part {
-  /** The prefix of its tables: `env.NAME.`, or empty for the top level. */
+  /** Prefix of its table names: `env.NAME.`, or empty for the top level. */
   prefix: string;
   settings: Section;
 }
 
 /**
- * The top level, and the environments that deploy this Worker. What an environment does not set, it inherits: not its
- * bindings, but all else that this version needs.
+ * The top level, and the environments that deploy this Worker. An environment inherits the keys that it does not set,
+ * except bindings.
  */
 function partsOf({ env, ...top }: Config, ours: Config): Part[] {
   const { durable_objects: _, kv_namespaces: __, ...inherited } = ours;
@@ -87,22 +87,22 @@ function partsOf({ env, ...top }: Config, ours: Config): Part[] {
 }
 
 /**
- * Lines of TOML that a wrangler.toml lacks for this version, and for these Durable Objects, by the names of their bindings (all
- * by default), to be pasted into it; empty where it lacks nothing.
+ * The lines of TOML that a wrangler.toml lacks for this version; empty if it is complete. `needed` are the names of the
+ * Durable Object bindings to require; all by default.
  */
 export function lackingLines(text: string, needed?: Iterable<string>): string {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
   const atTop = theirs.durable_objects.bindings.map(({ name }) => name);
   return partsOf(theirs, ours)
     .map((part) => {
-      // Environments do not inherit what the top level binds, and serve the same.
+      // Environments serve the same Worker, but do not inherit the top level's bindings.
       const all = needed && part.prefix !== "" ? [...needed, ...atTop] : needed;
       return linesFor(part, needing(ours, all));
     })
     .join("");
 }
 
-/** This configuration with no other Durable Objects than these. */
+/** The configuration with only these Durable Object bindings. */
 function needing(ours: Config, needed?: Iterable<string>): Config {
   if (needed === undefined) return ours;
   const names = new Set(needed);
@@ -121,7 +121,7 @@ function sectionsOf(text: string): Section[] {
   return [top, ...Object.values(env).map((one) => sectionSchema.parse(one))];
 }
 
-/** The classes whose objects are there after these migrations. */
+/** The Durable Object classes that exist after these migrations. */
 function madeBy(migrations: Section["migrations"]): Set<string> {
   const made = new Set<string>();
   for (const { new_sqlite_classes, transferred_classes, ...changes } of migrations) {
@@ -133,7 +133,7 @@ function madeBy(migrations: Section["migrations"]): Set<string> {
   return made;
 }
 
-/** The names of all bindings and variables in a wrangler.toml, at the top level and in environments. */
+/** Names of all bindings and variables in a wrangler.toml, including its environments. */
 export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
   const all = sectionsOf(text);
   const bindings = all.flatMap(({ durable_objects, assets, ...others }) => [
@@ -147,7 +147,7 @@ export function boundIn(text: string): Pick<Project, "bindings" | "variables"> {
   return { bindings: new Set(bindings), variables: new Set(variables) };
 }
 
-/** The classes of ours that the project's wrangler.toml binds. */
+/** The Durable Object classes of edge-servlets that the project's wrangler.toml binds. */
 export function boundClasses(): string[] {
   const { bindings } = ownConfig().durable_objects;
   demandProject();
@@ -155,7 +155,7 @@ export function boundClasses(): string[] {
   return bindings.filter(({ name }) => bound.has(name)).map(({ class_name }) => class_name);
 }
 
-/** Classes of ours whose objects were deployed, by the migrations of a wrangler.toml, and that nothing binds any more. */
+/** Classes of edge-servlets that the migrations of a wrangler.toml have created, but that it no longer binds. */
 export function abandonedClasses(text: string): string[] {
   const all = sectionsOf(text);
   const own = new Set(ownConfig().durable_objects.bindings.map(({ class_name }) => class_name));
@@ -182,7 +182,7 @@ function linesFor(part: Part, ours: Section): string {
   return `\n# ${place}, instead of the same keys\n${keys.join("\n")}\n${tables}`;
 }
 
-/** The tables that a part lacks: Durable Objects and their migrations. */
+/** The tables for Durable Objects and their migrations that a part lacks. */
 function tablesFor({ prefix, settings: theirs }: Part, ours: Section): string {
   let tables = "";
   const bound = new Set(theirs.durable_objects.bindings.map(({ name }) => name));
@@ -203,7 +203,7 @@ function tablesFor({ prefix, settings: theirs }: Part, ours: Section): string {
   return tables;
 }
 
-/** The tables that a wrangler.toml lacks for the owner's sign-in. They can be appended to it. */
+/** The tables that a wrangler.toml lacks for the owner's sign-in, to be appended to it. */
 export function signInTables(text: string): string {
   const theirs = read(text, FILE);
   const ours = needing(ownConfig(), ["ATTEMPTS", "GRANTS"]);
@@ -217,7 +217,7 @@ export function signInTables(text: string): string {
     .join("");
 }
 
-/** The text of the project's wrangler.toml. Throws a `Refusal` where this is no folder of a project. */
+/** The text of the project's wrangler.toml. Throws a `Refusal` if the working directory is not a project. */
 export function demandProject(): string {
   const text = wranglerToml();
   if (text !== undefined) return text;
@@ -226,7 +226,7 @@ export function demandProject(): string {
   );
 }
 
-/** False for a text that is no TOML, such as one with tables behind an array that is written in one line. */
+/** True if the text is valid TOML. */
 export function isToml(text: string): boolean {
   try {
     parse(text);
@@ -237,8 +237,8 @@ export function isToml(text: string): boolean {
 }
 
 /**
- * The names of all bindings and variables in wrangler.toml, and in other TOML files of this folder that deploy the same Worker.
- * Undefined where there is no wrangler.toml.
+ * Names of all bindings and variables in wrangler.toml, and in other TOML files of this folder that deploy the same Worker.
+ * Undefined if there is no wrangler.toml.
  */
 export function boundHere(): ReturnType<typeof boundIn> | undefined {
   const text = wranglerToml();
@@ -266,8 +266,8 @@ export function wranglerToml(): string | undefined {
 }
 
 /**
- * Throws a `Refusal` with the lines that the project's wrangler.toml lacks for this version and its servlets, or with what is
- * wrong where it has left out a class whose objects were deployed.
+ * Throws a `Refusal` if the project's wrangler.toml lacks lines for this version and its servlets, or no longer binds a
+ * class that its migrations have created.
  */
 export function demandComplete(servlets: Project["servlets"]): void {
   const text = demandProject();
