@@ -1,4 +1,4 @@
-/** Describes builds for the person who decides about them: permissions, tools, and changes. */
+/** Describes a build for the person who approves it: permissions, tools, and changes. */
 import type { Build } from "../../server/features/installs/build.ts";
 import {
   accountsOf,
@@ -55,7 +55,7 @@ function permissionRows(manifest: Manifest): Row[] {
   ];
 }
 
-/** Everything it lists, under the names that clients see. Descriptions are not shortened, as models read them whole. */
+/** Everything the build lists, by the names that clients see. Descriptions are not shortened: models read them whole. */
 function offerRows(build: Build): Row[] {
   const { lists = NO_ENTRIES } = build;
   const seen = merge([{ servlet: build, lists }], () => {}, {

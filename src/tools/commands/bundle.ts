@@ -1,7 +1,7 @@
 /**
  * Makes the bundle that the Worker serves: `node src/tools/commands/bundle.ts [--out FILE] [--quiet] [FOLDER…]`.
- * Folders come from SERVLETS (a path list) where none are given, and are `plugins` where that is not set. Under `dev`, whose
- * process has the compilers loaded, that one makes it.
+ * Without FOLDER, the folders are those in SERVLETS (a path list), or else `plugins`. Under `dev`, its process makes
+ * the bundle, because it has the compilers loaded.
  */
 import { askBundler } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";

@@ -10,9 +10,9 @@ import { BUNDLER, type BundleRequest } from "./ask-bundler.ts";
 import type { Made } from "./make-module.ts";
 
 /**
- * Listens for the build command, which reads the socket's path from its environment. Makes a bundle as soon as a watched
- * file changes, so that it is ready when wrangler has started the command. Wrangler misses some new folders: `overlooked`
- * is called if the build command has not requested a changed bundle after `patienceMs`.
+ * Listens for the build command, which reads the socket's path from its environment. Makes a bundle as soon as a
+ * watched file changes, so that it is ready when wrangler has started the command. Wrangler misses some new folders:
+ * `overlooked` is called if the build command has not requested a changed bundle after `patienceMs`.
  */
 export async function serveBundles(
   watched: readonly string[] = [],
@@ -100,10 +100,10 @@ export async function serveBundles(
 /** Time for wrangler's build command to request a finished bundle, in ms. */
 const PATIENCE_MS = 3000;
 
-/** Debounce time for file changes, in ms: editors and git write several files, and write each in several steps. */
+/** Debounce time for file changes, in ms: editors and git write several files, and one file in several steps. */
 const SETTLED_MS = 20;
 
-/** Calls a function after changes in these files and folders, which need not exist. Returns a function that stops this. */
+/** Calls a function after changes in these files and folders, which need not exist. Returns a function to stop. */
 function onChange(paths: readonly string[], changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const later = () => {

@@ -1,4 +1,4 @@
-/** The command `edge-servlets` of the package, which runs all other commands. */
+/** The package's command `edge-servlets`, which runs all other commands. */
 import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
@@ -27,10 +27,10 @@ edge-servlets passphrase        makes the passphrase with which the owner signs 
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 
-/** Commands that write into the project: elsewhere nothing would ever find their files, such as those of keys. */
+/** Commands that write into a project, and so may not run outside one. */
 const WRITING = new Set(["add", "import", "keys", "new"]);
 
-/** Commands of which no more is to be said than that. */
+/** Commands without a usage text of their own: `--help` prints the general one. */
 const PLAIN = new Set(["bundle", "features", "init", "passphrase", "size", "standalone"]);
 
 const [command = "help", ...args] = process.argv.slice(2);
@@ -52,7 +52,7 @@ await runCommand(async () => {
   process.exitCode = (await perform()) ?? process.exitCode;
 });
 
-/** Returns the exit code of a command that ran in another process; one that runs in this process sets `process.exitCode`. */
+/** Runs the command. Returns the exit code of another process; a command in this process sets `process.exitCode`. */
 async function perform(): Promise<number | void> {
   if (asksForHelp(args) && PLAIN.has(command)) return console.log(USAGE);
   switch (command) {
@@ -79,7 +79,7 @@ async function perform(): Promise<number | void> {
       );
     }
     case "size":
-      // Wrangler leaves what it has built before, which would be counted.
+      // Wrangler leaves the files of an earlier build, which would be counted.
       await rm(DEPLOYED, { recursive: true, force: true });
       return (
         (await wrangler([
@@ -101,7 +101,7 @@ async function perform(): Promise<number | void> {
     case "deploy":
       return (await import("./deploy.ts")).deploy(args);
     case "keys": {
-      // A file of secrets is named, wherever it is.
+      // With --secrets, the keys go into a named file, which may be outside a project.
       if (
         args.some((one) => one === "create" || one === "revoke") &&
         !args.some((one) => /^--secrets(=|$)/.test(one))
@@ -130,7 +130,7 @@ async function perform(): Promise<number | void> {
 
 /** Checks the settings of `npm start` before the bundle step. Throws a `Refusal`; warns of misspelt variables. */
 async function demandStartable(): Promise<void> {
-  // Imported at run time: its types are those of the host.
+  // Imported at run time, because the types of src/tools/host are in another TypeScript project.
   const { href } = pathToFileURL(script("../host/options"));
   const options = (await import(href)) as {
     variablesForStart(args: string[]): Promise<Record<string, string>>;
@@ -147,13 +147,13 @@ async function servlets(given: string[]): Promise<void> {
   await servletCommand(given);
 }
 
-/** Throws a `Refusal` for a command that writes, outside of a project. */
+/** Throws a `Refusal` if the command writes into a project and the working directory is not one. */
 async function demandProjectFor(given = ""): Promise<void> {
   if (WRITING.has(given) && !asksForHelp(args))
     (await import("./wrangler-config.ts")).demandProject();
 }
 
-/** The project's vitest. */
+/** Path of the project's vitest. */
 function vitest(): string {
   const project = createRequire(resolve("package.json"));
   try {

@@ -1,4 +1,4 @@
-/** Deploys the bundle, after its builds are uploaded to the bucket that wrangler.toml binds as BUILDS. */
+/** Deploys the bundle, after uploading its builds to the bucket that wrangler.toml binds as BUILDS. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,10 +17,10 @@ import { inTurns } from "../bundle/work.ts";
 import { CACHE, currentWorkspace, progress } from "./folders.ts";
 import { wrangler } from "./wrangler.ts";
 
-/** Records when each key was uploaded and from which file, because builds share code. */
+/** The file that records when each key was uploaded, and from which file. */
 const NOTE = join(CACHE, "uploaded.json");
 const noteSchema = z.record(z.string(), z.object({ at: z.number(), file: z.string() }));
-/** How long a key is not uploaded again: the server deletes none that is younger than a day (`sweepMs`). */
+/** Time before a key is uploaded again, in ms. The server keeps unused keys for a day (`sweepMs`). */
 const FRESH_MS = 20 * 3_600_000;
 /** Concurrent runs of wrangler. */
 const AT_ONCE = 4;
@@ -40,7 +40,6 @@ const configSchema = z.object({
 
 const secretsSchema = z.array(z.object({ name: z.string() }));
 
-/** Runs wrangler with these arguments: see `wrangler`. */
 type RunWrangler = typeof wrangler;
 
 /** The parsed arguments of the command. */
@@ -80,8 +79,8 @@ function readArguments(args: string[]): DeployOptions {
 }
 
 /**
- * Deploys with the arguments of `wrangler deploy`; returns the exit code. First it uploads the bundle's builds, so that
- * waiting calls can go on with them later.
+ * Deploys with the arguments of `wrangler deploy`; returns the exit code. Uploads the bundle's builds first, because
+ * waiting calls resume with the build that they began with.
  */
 export async function deploy(args: string[], run: RunWrangler = wrangler): Promise<number> {
   const asked = readArguments(args);
@@ -96,7 +95,7 @@ export async function deploy(args: string[], run: RunWrangler = wrangler): Promi
   }
 }
 
-/** Options for a small script, which an isolate parses each time it starts; its stack traces are those of the sources. */
+/** Options that minify the script, which an isolate parses at each start, and keep the stack traces of the sources. */
 const minified = (args: readonly string[]): string[] =>
   args.some((one) => /^--(no-)?minify\b/.test(one)) ? [] : ["--minify", "--upload-source-maps"];
 
@@ -128,7 +127,7 @@ async function keepBuilds(asked: DeployOptions, run: RunWrangler): Promise<void>
     const fresh = Object.entries(note).filter(([, known]) => isFresh(known));
     writeFileSync(NOTE, JSON.stringify(Object.fromEntries(fresh)));
   };
-  // The first one alone: wrangler may have to refresh its sign-in, which concurrent runs cannot do.
+  // Upload the first file alone: wrangler may have to refresh its sign-in, which concurrent runs cannot do.
   const [first, ...others] = missing;
   await put(first!);
   await inTurns(others, put, AT_ONCE);
@@ -189,7 +188,7 @@ async function putObject(put: string[], run: RunWrangler): Promise<void> {
   );
 }
 
-/** Warns if servlets will lack settings, and if anybody will be able to call the server, unless that is intended. */
+/** Warns if servlets lack settings, or if the server is open to anybody unintentionally. */
 async function warn(asked: DeployOptions, run: RunWrangler): Promise<void> {
   const { vars } = configuration(asked);
   const secrets = asked.isDryRun ? [] : await secretNames(asked, run);
@@ -215,7 +214,7 @@ async function warn(asked: DeployOptions, run: RunWrangler): Promise<void> {
   );
 }
 
-/** Names of the secrets of the deployed Worker, none if it is not deployed yet; or why they are not known. */
+/** Names of the deployed Worker's secrets, none if it is not deployed yet; or the reason why they are unknown. */
 async function secretNames(
   { target }: DeployOptions,
   run: RunWrangler,

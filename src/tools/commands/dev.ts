@@ -1,6 +1,6 @@
 /**
- * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and prints the server's URLs and missing
- * settings once it is ready.
+ * `dev`: runs wrangler, tells the Worker whether only this machine can reach it, and prints the server's URLs and
+ * missing settings once it is ready.
  */
 import { existsSync, readFileSync, utimesSync, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -45,7 +45,7 @@ const schema = z.object({
 });
 
 interface Dev {
-  /** Arguments for wrangler. They always include `--ip`, so that a later change of the configuration has no effect on it. */
+  /** Arguments for wrangler. They always include `--ip`, which later changes of the configuration must not override. */
   args: string[];
   ip: string;
   /** Undefined if wrangler chooses: 8787, or the next free port. */
@@ -159,8 +159,8 @@ const LAST_LINE_MS = 200;
 const readySchema = z.object({ event: z.literal("DEV_SERVER_READY"), port: z.number() });
 
 /**
- * Why the Worker cannot start with its variables, or undefined. Checked first because wrangler would exit with misleading
- * advice.
+ * Why the Worker cannot start with its variables, or undefined. Checked first because wrangler would exit with
+ * misleading advice.
  */
 export async function faultInSettings({
   file,
@@ -191,8 +191,8 @@ export async function faultInSettings({
 }
 
 /**
- * Makes the bundle while wrangler loads, and serves it. Returns the exit code. Throws a `Refusal` if the port is taken, the
- * settings are invalid, or the bundle cannot be made.
+ * Makes the bundle while wrangler loads, and serves it. Returns the exit code. Throws a `Refusal` if the port is taken,
+ * the settings are invalid, or the bundle cannot be made.
  */
 export async function dev(given: string[]): Promise<number> {
   const all = await readDev(given);
@@ -237,8 +237,8 @@ export async function dev(given: string[]): Promise<number> {
 
 /**
  * Makes wrangler reload .dev.vars or .env after a change, by touching its configuration `file`: wrangler rereads the
- * variables only when that changes. Keeps the earlier variables while the new ones are invalid. Prints `summary` after a
- * reload. Returns a function that stops watching.
+ * variables only when that file changes. Keeps the earlier variables while the new ones are invalid. Prints `summary`
+ * after a reload. Returns a function that stops watching.
  */
 export function reloadForVariables(
   file: string,

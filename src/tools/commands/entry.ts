@@ -1,4 +1,4 @@
-/** The files that wrangler.toml names. */
+/** Writes the files that wrangler.toml names. */
 import { mkdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { build, type BuildOptions } from "esbuild";
@@ -11,10 +11,10 @@ import { boundClasses } from "./wrangler-config.ts";
 export const ASSETS = ".bundle/assets";
 export const MODULE = isInstalled ? ".bundle/bundle.gen.ts" : "src/bundle.gen.ts";
 const ENTRY = ".bundle/worker.ts";
-/** The Worker of the package and its features in one file, as `dev` serves it. */
+/** The package's Worker and its features in one file, as `dev` serves them. */
 export const IN_ONE_FILE = ".bundle/dev/worker.js";
 
-/** The options of esbuild for a Worker in one file. */
+/** esbuild's options for a Worker in one file. */
 export const FOR_WORKERD = {
   bundle: true,
   format: "esm",
@@ -24,20 +24,20 @@ export const FOR_WORKERD = {
   logLevel: "silent",
 } satisfies BuildOptions;
 
-/** Makes what wrangler looks for before it runs its build command. */
+/** Creates the files that wrangler requires before it runs its build command. */
 export async function prepareForWrangler(): Promise<void> {
   await mkdir(ASSETS, { recursive: true });
   if (isInstalled) await writeEntry(MODULE);
 }
 
-/** Writes the entry file for a bundle in this module; with `inOneFile`, of the Worker that `writeInOneFile` writes. */
+/** Writes the entry file for the bundle in `out`; with `inOneFile`, it imports the Worker from `writeInOneFile`. */
 export const writeEntry = (out: string, { inOneFile = false } = {}) =>
   writeIfNew(
     ENTRY,
     entrySource(specifier(out), inOneFile ? specifier(IN_ONE_FILE) : "edge-servlets"),
   );
 
-/** Writes the package's Worker as one file: wrangler reads all files of a Worker again after each change. */
+/** Writes the package's Worker as one file, because wrangler rereads all files of a Worker after each change. */
 export async function writeInOneFile(): Promise<void> {
   await build({
     stdin: {

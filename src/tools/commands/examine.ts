@@ -21,24 +21,24 @@ import { build, isInterpreted } from "../bundle/source.ts";
 import { costOf, type Cost } from "./cost.ts";
 import { preparedBytes } from "./table.ts";
 
-/** Facts about a servlet; absent ones could not be determined. */
+/** Facts about a servlet. A field is absent if it could not be determined. */
 export interface Examined {
   found: FoundServlet;
   dialect?: DialectName;
   /** Bytes of the plugin as it was found or built; for TypeScript, of its script. */
   size?: number;
-  /** The most memory of an instance, in bytes. */
+  /** Maximum memory of an instance, in bytes. */
   memoryLimit: number;
   outline?: Outline;
   /** The imports of `outline` that the host does not offer. */
   missing: ReadonlySet<Import>;
-  /** For TypeScript, the interpreter's with the servlet's patch. */
+  /** The prepared module; for TypeScript, the interpreter with the servlet's patch. */
   prepared?: Prepared | undefined;
   /** Its lists as clients see them. */
   lists?: Lists;
-  /** Set if its start functions run in each call: the host services that they use, and how long they take here. */
+  /** Set if the start functions run in each call: the host services that they use, and their time on this machine. */
   start?: { asks: string[]; ms: number };
-  /** The cost of its calls, and the bytes that it adds to the Worker. */
+  /** The cost of its calls, and the size that it adds to the Worker, in bytes. */
   cost?: Cost & { bytes: number };
   warnings: string[];
   /** Why it would not be bundled. */
@@ -46,9 +46,7 @@ export interface Examined {
 }
 
 /**
- * The servlet of this name in these folders, or at this path.
- *
- * Throws a `Refusal` where there is none.
+ * The servlet of this name in these folders, or at this path. Throws a `Refusal` if there is none.
  */
 export async function locate(what: string, { folders, languages }: Places): Promise<FoundServlet> {
   const extension = extname(what);
@@ -73,7 +71,7 @@ export async function locate(what: string, { folders, languages }: Places): Prom
   );
 }
 
-/** The servlet whose folder this file is in, together with a manifest. */
+/** The servlet that has this file as its source, if there is a manifest beside it. */
 async function inItsFolder(
   file: string,
   languages: readonly Language[],
@@ -93,7 +91,7 @@ const bare = (file: string, kind: "wasm" | "wat"): FoundServlet => ({
   place: file,
 });
 
-/** Builds, prepares and asks a servlet, as far as that succeeds. */
+/** Builds and prepares a servlet, and asks it for its lists, as far as these steps succeed. */
 export async function examine(found: FoundServlet, options: Making): Promise<Examined> {
   const { cache, progress, optimise = true } = options;
   const { manifest, source } = found;
@@ -102,7 +100,7 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   const bundled = await attempt(() => bundleAll([found], options));
   const { refusal } = bundled;
   const [member] = bundled.value ?? [];
-  // Without a script there is only the interpreter to examine, which is not this servlet's.
+  // Without its script, only the interpreter could be examined, and that says nothing about this servlet.
   if (member === undefined && isInterpreted(source)) return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
@@ -138,7 +136,7 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   };
 }
 
-/** How long the start functions take in a new instance: the median of some, in ms. */
+/** Median time of the start functions in a new instance, in ms. */
 async function startMs({ prepared, dialect }: Member): Promise<number> {
   const module = await WebAssembly.compile(prepared.wasm);
   const { userFunctions } = dialects[dialect];
@@ -169,6 +167,6 @@ function readOutline(plugin: Uint8Array<ArrayBuffer>): Outline | undefined {
   try {
     return WebAssembly.validate(plugin) ? outline(plugin) : undefined;
   } catch {
-    return undefined; // Preparing it says why.
+    return undefined; // The preparation reports the error.
   }
 }

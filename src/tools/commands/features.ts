@@ -13,7 +13,7 @@ import { projectOf } from "./make-module.ts";
 import { aligned } from "./table.ts";
 import { boundHere, demandProject } from "./wrangler-config.ts";
 
-/** The lines of the command's output. What a feature adds is what it needs beyond the kernel and the features above it. */
+/** The lines of the command's output. The size of a feature excludes the kernel and the features listed above it. */
 export async function featureLines(): Promise<string[]> {
   const members = await makeBundle(currentWorkspace());
   const { profiles } = (await readProfiles(".")) ?? {};
@@ -22,7 +22,7 @@ export async function featureLines(): Promise<string[]> {
   const bound = boundHere()!;
   const reasons = featuresFor({ ...projectOf(members, { skills, profiles }), ...bound });
   const present = [...reasons.keys()];
-  // Each of the first so many.
+  // Sizes of the kernel alone, and with the first one, two, … features.
   const [kernel, ...sizes] = await Promise.all(
     [[], ...present.map((_, nth) => present.slice(0, nth + 1))].map(scriptBytes),
   );

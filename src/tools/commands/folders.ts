@@ -1,4 +1,4 @@
-/** The folders and languages that commands work with, and where they report slow steps. */
+/** The folders, languages and progress output of the commands. */
 import { delimiter } from "node:path";
 import { LANGUAGES } from "../../languages/index.ts";
 import type { Language } from "../bundle/language.ts";
@@ -11,7 +11,7 @@ export function servletFolders(): [string, ...string[]] {
   return [first, ...others];
 }
 
-/** Everything that a command on servlets works with. */
+/** The context of a command on servlets. */
 export interface Workspace {
   folders: readonly [string, ...string[]];
   languages: readonly Language[];
@@ -19,7 +19,7 @@ export interface Workspace {
   progress(what: string): void;
 }
 
-/** Where earlier results are kept. */
+/** The folder of cached results. */
 export const CACHE = ".bundle";
 
 /** Reports a slow step. */

@@ -1,4 +1,4 @@
-/** The command `npm run servlets -- import`: makes a servlet of each plugin of a hyper-mcp config. */
+/** The command `npm run servlets -- import`: makes a servlet from each plugin of a hyper-mcp config. */
 import { existsSync } from "node:fs";
 import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,13 +29,11 @@ import { aligned } from "./table.ts";
 export const IMPORT_USAGE = `npm run servlets -- import FILE       makes a servlet of each plugin of a hyper-mcp config: ${DOCS}/hyper-mcp.md
                                       [--dry-run] [--state caller] [--literals]`;
 
-/** hyper-mcp's rule, with a letter first, and hyphens: its own examples have them. */
+/** hyper-mcp's rule for names, but beginning with a letter, and with hyphens, which its examples use. */
 const PLUGIN_NAME = /^[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)*$/;
 
 /**
- * Imports the config that the arguments name, and gives the report for the terminal. Either all plugins become
- * servlets, or nothing is left of any.
- *
+ * Imports the config that the arguments name; returns the report for the terminal. Imports all plugins or none.
  * Throws a `Refusal`.
  */
 export async function importConfig(args: readonly string[], options: Workspace): Promise<string> {
@@ -93,10 +91,10 @@ async function plansOf(
   { plugins }: HyperConfig,
   { folders, languages, state, literals }: Places & Pick<Flags, "state" | "literals">,
 ): Promise<Plan[]> {
-  // Servlets that are there already and have a mistake are no matter of an import.
+  // An import does not report errors in existing servlets.
   const present = await scan({ folders, languages }, new Refusals());
   const names = new SecretNames(present.map(({ manifest }) => manifest));
-  /** Names that are taken, as those see them who do not tell case and punctuation apart. */
+  /** Places of the existing servlets, by their names without differences of case and punctuation. */
   const taken = new Map(present.map(({ name, place }) => [alike(name), place]));
   const refusals = new Refusals();
   const plans: Plan[] = [];
@@ -113,7 +111,7 @@ async function plansOf(
   return plans;
 }
 
-/** Folders may not tell upper from lower case; ids of Open Tool Calling have _ for -. */
+/** File systems may ignore case, and ids of Open Tool Calling replace - with _. */
 const alike = (name: string) => folded(name).toLowerCase();
 
 function refuseUnfit(
@@ -131,7 +129,7 @@ function refuseUnfit(
   refuseTaken(name, folders);
 }
 
-/** Who must have signed images, by the command line, or else by the config. */
+/** Who must have signed the images, according to the command line or else the config. */
 function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
   const chosen = trustIn(flags);
   if (Object.keys(chosen).length > 0) return chosen;
@@ -143,16 +141,14 @@ function trustFor(file: string, config: HyperConfig, flags: Flags): Trust {
 }
 
 /**
- * Who must have signed the images of a config. hyper-mcp searches an identity for a regular expression; here a glob must
- * match the whole identity.
- *
- * Throws a `Refusal` for an expression that no glob expresses.
+ * Who must have signed the images of a config. hyper-mcp searches the identity for a regular expression; here, a glob
+ * must match the whole identity. Throws a `Refusal` for an expression that no glob can express.
  */
 function trustOf({ oci = {} }: HyperConfig): Trust {
   if (oci.insecure_skip_signature) return { allowUnsigned: true };
   const key = typeof oci.cert_email === "string" ? "cert_email" : "cert_url";
   const { [key]: identity, cert_issuer: issuer } = oci;
-  // Without an identity hyper-mcp accepts anybody's signature, which proves nothing: the user must name the signer.
+  // Without an identity, hyper-mcp accepts any signature, which proves nothing. Here, the user must name the signer.
   if (typeof identity !== "string" || typeof issuer !== "string") return {};
   return {
     identity: globOf(`oci.${key}`, identity, "--identity"),
@@ -163,7 +159,7 @@ function trustOf({ oci = {} }: HyperConfig): Trust {
 function globOf(member: string, expression: string, option: string): string {
   const inner = expression.replace(/^\^/, "").replace(/\$$/, "").replace(/^\\A/, "");
   const parts = inner.match(/\.\*|\\[^A-Za-z0-9]|[^\\]/g) ?? [];
-  // A glob has no way to write a star that stands for itself.
+  // A glob cannot express a literal star.
   const isBeyond = (part: string) => part === String.raw`\*` || "*+?()[]{}|^$".includes(part);
   if (parts.join("") !== inner || parts.some(isBeyond)) {
     throw new Refusal(
@@ -173,7 +169,7 @@ function globOf(member: string, expression: string, option: string): string {
   return parts.map((part) => (part === ".*" ? "*" : part.replace(/^\\/, ""))).join("");
 }
 
-/** Makes the servlets; if one cannot be made, takes away those that were. */
+/** Makes the servlets; if one fails, removes the others. */
 async function makeAll(plans: readonly Plan[], trust: Trust, options: Workspace): Promise<void> {
   const { folders, cache, progress } = options;
   const lock = join(folders[0], LOCK_FILE);
@@ -203,7 +199,7 @@ interface Result {
 
 const HEAD = ["plugin", "folder", "hosts", "secrets", "files", "state"];
 
-/** The table of the servlets, the secrets to set, and what was not mapped. */
+/** The table of servlets, the secrets to set, and the settings that were not mapped. */
 function importReport(plans: readonly Plan[], { folder, unmapped, isDryRun }: Result): string {
   const list = (texts: readonly string[] = []) => texts.join(", ") || "-";
   const rows = plans.map(({ name, manifest, secrets }) => [

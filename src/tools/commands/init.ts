@@ -8,13 +8,12 @@ import { Refusal } from "../bundle/refusal.ts";
 const TEMPLATE = join(OWN_FOLDER, "template");
 /** Names of Workers: https://developers.cloudflare.com/workers/wrangler/configuration/#inheritable-keys */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** Files of a new repository, which may be in the folder already. */
+/** Files that a new repository may already have. */
 const HARMLESS = new Set([".git", ".gitignore", "LICENSE", "README.md", ".DS_Store"]);
 
 /**
- * Makes a project in a new or empty folder; returns the text to print.
- *
- * Throws a `Refusal` if the folder is not empty, or its name is not valid for a Worker.
+ * Makes a project in a new or empty folder; returns the text to print. Throws a `Refusal` if the folder is not empty,
+ * or its name is not valid for a Worker.
  */
 export async function init(args: string[], template = TEMPLATE): Promise<string> {
   const [given, ...others] = args;
@@ -55,7 +54,7 @@ export async function init(args: string[], template = TEMPLATE): Promise<string>
   npm test         runs the test of its servlet`;
 }
 
-/** Adds the lines of a text that a file lacks: of a .gitignore, those with secrets must be there. */
+/** Adds the missing lines of a text to a file: a .gitignore must list the files with secrets. */
 async function addLines(path: string, text: string): Promise<void> {
   const own = await readFile(path, "utf8");
   const has = new Set(own.split(/\r?\n/));

@@ -38,7 +38,7 @@ npm run servlets -- replay NAME       says how many of the calls of a servlet th
                                       the scope operator, where it requires one
     --yes                             agrees without being asked`;
 
-/** Does one of the commands; returns what is printed in the end. Throws a `Refusal`. */
+/** Runs one of the commands; returns the text to print. Throws a `Refusal`. */
 export async function installs(
   command: string,
   args: string[],
@@ -83,7 +83,7 @@ const OPTIONS = {
   yes: { type: "boolean", default: false },
 } as const;
 
-/** The least and the most positional arguments; one where it is not said. */
+/** Minimum and maximum number of positional arguments; other commands take one. */
 const COUNTS: Readonly<Record<string, [least: number, most: number]>> = {
   installed: [0, 0],
   publish: [0, 1],
@@ -91,11 +91,11 @@ const COUNTS: Readonly<Record<string, [least: number, most: number]>> = {
 };
 
 interface InstallOptions extends Workspace {
-  /** The pause before a request is made again whose connection was lost, in ms; it doubles for each further one. */
+  /** Pause before the first retry after a lost connection, in ms; it doubles for each further retry. */
   pauseMs?: number;
 }
 
-/** Installs one servlet, after its permissions were shown and agreed to. */
+/** Installs one servlet, after the user has seen and accepted its permissions. */
 export async function install(
   what: string,
   { server, yes }: { server: string; yes: boolean },
@@ -114,7 +114,7 @@ export async function install(
     console.log(`\nCompared with version ${current.version}, which is installed:`);
     console.log(differences(current.build, build));
   }
-  // An installed build is sent again, too, which restores parts that the bucket has lost.
+  // A build that is installed already is sent again without a question: that restores parts lost from the bucket.
   if (!isKnown && !(await agreed(`Install ${name} on ${server}?`, yes))) {
     return `${name} was not installed.`;
   }
@@ -187,11 +187,11 @@ interface Target<T> {
   method?: string;
   server: string;
   path: string;
-  /** Of the answer when no part is missing. */
+  /** Schema of the response when no part is missing. */
   schema: z.ZodType<T>;
 }
 
-/** Sends a build, then the parts that the server lacks, and the build again. */
+/** Sends a build, then the parts that the server lacks, then the build again. */
 async function send<T>(
   { build, code }: BuildFiles,
   { method = "PUT", server, path, schema }: Target<T>,
@@ -218,7 +218,7 @@ async function send<T>(
         `The server asks for a part that is not in the build of ${name}. Check that it runs this version of the project.`,
       );
     tell(`sending part ${at + 1} of ${missing.length}, ${mebibytes(part.bytes.length)}`);
-    // A Blob is sent in pieces, so a slow connection does not count as an idle one.
+    // A Blob is sent in chunks, so that a slow connection does not count as idle.
     const body = new Blob([part.bytes]);
     await withRetries(
       () => requestOperator(server, `part/${digest}`, { method: "PUT", body }),

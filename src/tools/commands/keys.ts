@@ -1,4 +1,4 @@
-/** The commands of `npm run keys`: the API keys of a project, of which only hashes are kept. */
+/** The commands of `npm run keys`, which manage the API keys of a project. Only hashes of keys are stored. */
 import { createHash, randomBytes } from "node:crypto";
 import fs, { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -18,7 +18,7 @@ import { Refusal } from "../bundle/refusal.ts";
 import { variablesFileIn, variablesIn } from "../bundle/variable-files.ts";
 import { wrangler } from "./wrangler.ts";
 
-/** Keys by their names, as the Worker's secret API_KEYS has them: a hash alone is a key that may do all. */
+/** Keys by name, as in the Worker's secret API_KEYS. A plain string is the hash of a key without restrictions. */
 const keysSchema = z.record(
   z.string(),
   z.union([
@@ -42,7 +42,7 @@ npm run keys -- push            gives the deployed Worker the keys that are list
 --secrets FILE                  the keys in this file, which \`npm start -- --secrets FILE\` reads; else those of this folder`;
 
 const DAY = 86_400_000;
-/** ISO 8601 writes later years with more digits, which the server does not read. */
+/** End of the valid expiry dates: ISO 8601 writes later years with more digits, which the server does not parse. */
 const END = Date.UTC(10_000, 0);
 
 /** A pattern, or a name of SCOPES, that .dev.vars can quote. */
@@ -108,10 +108,10 @@ function writeVariable(file: string, keys: Keys): void {
   writePrivate(file, `${others}API_KEYS='${JSON.stringify(keys)}'`);
 }
 
-/** Writes a file whole or not at all, and keeps it from other users. Throws a `Refusal` if it cannot be written. */
+/** Writes a file atomically, readable only by this user. Throws a `Refusal` if it cannot be written. */
 function writePrivate(file: string, text: string): void {
   const path = existsSync(file) ? fs.realpathSync(file) : file;
-  // Not a name that `npm run dev` takes for a file of variables.
+  // `npm run dev` must not take the temporary file for a file of variables.
   const unfinished = join(dirname(path), `.edge-servlets.${process.pid}`);
   try {
     fs.writeFileSync(unfinished, `${text}\n`, { mode: 0o600 });
@@ -147,7 +147,7 @@ that SCOPES has; commas between them: --scopes 'hello:*,web:fetch'`);
   return scopes;
 }
 
-/** `30d`, `12h`, or a date, as ISO 8601. */
+/** Converts `30d`, `12h` or a date to ISO 8601. */
 function expiry(text: string): string {
   const [, count, unit] = /^(\d+)([dh])$/.exec(text) ?? [];
   const time =
@@ -162,7 +162,7 @@ function expiry(text: string): string {
   return new Date(time).toISOString();
 }
 
-/** Does one of the commands for the keys of this folder; returns what is printed. Throws a `Refusal`. */
+/** Runs one of the commands on the keys of this folder; returns the text to print. Throws a `Refusal`. */
 export async function keyCommand(
   args: string[],
   folder = ".",
@@ -229,7 +229,7 @@ the keys were made, or make new ones in their place: npm run keys -- create NAME
   }
 }
 
-/** The name that a command is for, which has to be there. */
+/** The key's name in the arguments. Throws a `Refusal` if it is missing or unknown. */
 function known(name: string | undefined, keys: Keys): string {
   if (name === undefined) throw misused("Give the name of a key.", USAGE);
   if (!Object.hasOwn(keys, name)) {
@@ -251,7 +251,7 @@ This is the key of ${name}. It is not kept and cannot be shown again; a client s
   Authorization: Bearer ${key}${demand}`;
 }
 
-/** Warnings about scopes that match no servlet of the project: the name may be misspelt, or the servlet installed on the server. */
+/** Warnings about scopes that match no servlet of the project. They may be misspelt, or for servlets on the server. */
 async function unfitting(scopes: readonly string[] = []): Promise<string[]> {
   const { scannedServlets } = await import("./local-variables.ts");
   const names = (await scannedServlets()).map(({ name }) => name);

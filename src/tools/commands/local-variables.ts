@@ -1,4 +1,4 @@
-/** Reads the variables and secrets that the Worker has on this machine. */
+/** Reads the Worker's local variables and secrets. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parse } from "smol-toml";
@@ -12,10 +12,13 @@ interface ConfigSelection {
   env?: string;
 }
 
-/** Names of the variables in wrangler.toml, .dev.vars and .env, read as `wrangler dev` does, for the named configuration and environment. */
+/**
+ * Names of the non-empty variables in wrangler.toml, .dev.vars and .env, read as `wrangler dev` does for this
+ * configuration and environment.
+ */
 export async function localVariables(named: ConfigSelection = {}): Promise<Set<string>> {
   const values = await localValues(named);
-  // An empty one counts as missing.
+  // An empty value counts as missing.
   return new Set(Object.keys(values).filter((name) => values[name] !== ""));
 }
 
@@ -31,7 +34,10 @@ export async function localValues(named: ConfigSelection): Promise<Record<string
   return Object.fromEntries(Object.entries(found).map(([name, { value }]) => [name, value]));
 }
 
-/** The values, if wrangler.toml is their only source; otherwise undefined, and wrangler must read them, which takes a second to load. */
+/**
+ * The values, if wrangler.toml is their only source; otherwise undefined, and wrangler must read them. Avoids wrangler
+ * where possible, because it takes a second to load.
+ */
 function plainValues({ config = "wrangler.toml", env }: ConfigSelection) {
   const others = ["CLOUDFLARE_ENV", "CLOUDFLARE_INCLUDE_PROCESS_ENV"];
   if (env !== undefined || !config.endsWith(".toml") || others.some((name) => process.env[name]))
@@ -54,7 +60,7 @@ export async function scannedServlets() {
   return scan(currentWorkspace(), new Refusals());
 }
 
-/** Messages about variables that neither a servlet nor the server uses: about all of them, or only those that look misspelt. */
+/** Messages about variables that neither a servlet nor the server uses; with `isMisspelt`, only about likely typos. */
 export async function unusedAmong(values: object, { isMisspelt = false } = {}): Promise<string[]> {
   const [servlets, { unusedIn }] = await Promise.all([
     scannedServlets(),
@@ -65,7 +71,7 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
   return unusedIn(servlets, Object.keys(variables), { isMisspelt });
 }
 
-/** Loads the server's reader of settings at run time, because its types are those of Workers, which this room does not have. */
+/** Loads the server's settings reader at run time, because this room does not have the Workers types that it needs. */
 export async function settingsReader() {
   const { href } = new URL(`../../server/all-settings${OWN_EXTENSION}`, import.meta.url);
   return (await import(href)) as {

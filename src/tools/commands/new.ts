@@ -14,21 +14,19 @@ const SCHEMA = join(import.meta.dirname, "../bundle/servlet.schema.json");
 /** The languages that `--lang` accepts, for messages. */
 export const LANGUAGE_WORDS = LANGUAGES.map(({ template }) => template.word).join("|");
 
-/** The prefix of tool names in templates. The servlet's name replaces it, so that tools of different servlets differ. */
+/** Prefix of tool names in templates. The servlet's name replaces it, so that servlets have different tool names. */
 const PREFIX = "my_servlet";
 
 interface NewOptions extends Choice {
   lang?: string | undefined;
   view?: boolean | undefined;
-  /** The file or the URL of an OpenAPI description, of which the tools are made. */
+  /** File or URL of an OpenAPI description to make the tools from. */
   openapi?: string | undefined;
 }
 
 /**
- * Makes the servlet in the first of these folders; returns the text to print.
- *
- * Throws a `Refusal` for a name that is not valid or is taken, for a language without a template, and for a description
- * of which no servlet can be made. Then nothing is written.
+ * Makes the servlet in the first of these folders; returns the text to print. Throws a `Refusal`, and writes nothing,
+ * if the name is invalid or taken, the language has no template, or the OpenAPI description is not supported.
  */
 export async function newServlet(
   name: string,
@@ -63,14 +61,14 @@ export async function newServlet(
     await writeWhole(folder, await filesOf(template, name));
     return instructions(folder, language, template, await setUp?.());
   }
-  // Formatter and validator take a moment to load.
+  // Loaded on demand, because formatter and validator take a moment to load.
   const { servletOf } = await import("../../languages/openapi/servlet.ts");
   const { files, notes } = await servletOf(name, openapi, choice);
   await writeWhole(folder, files);
   return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
-/** Writes the files of a servlet's folder, which appears whole or not at all. */
+/** Writes the files of a servlet's folder, which appears complete or not at all. */
 async function writeWhole(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`);
   try {
@@ -104,7 +102,7 @@ async function filesOf({ folders }: TemplateFiles, name: string) {
   return files;
 }
 
-/** A manifest with the way from its folder to the schema of manifests. */
+/** The manifest with the relative path from its folder to the manifest schema. */
 function withSchema(manifest: string, folder: string): string {
   const schema = relative(folder, SCHEMA).replaceAll("\\", "/");
   return manifest.replace(/"\$schema": "[^"]*"/, () => `"$schema": ${JSON.stringify(schema)}`);

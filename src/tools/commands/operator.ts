@@ -1,15 +1,15 @@
-/** Requests to the operator's endpoint of a server. */
+/** Requests to a server's operator endpoint. */
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { printable } from "../../server/kernel/core/text.ts";
 import { Refusal } from "../bundle/refusal.ts";
 
-/** A refusal because the server could not be reached, or the connection was lost. */
+/** Thrown if the server could not be reached, or the connection was lost. */
 class Unreachable extends Refusal {}
 
 const errorSchema = z.object({ error: z.string() });
 
-/** Makes a request to a path below `/operator/`, with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's message. */
+/** Requests a path below `/operator/`, with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's error. */
 export async function requestOperator(
   server: string,
   path: string,
@@ -36,7 +36,7 @@ export async function requestOperator(
   );
   if (response.ok) return response;
   const known = errorSchema.safeParse(await response.json().catch(() => undefined));
-  // A 5xx without the server's own message comes from a proxy in between, so it may pass.
+  // A 5xx without the server's own message comes from a proxy, and may be temporary.
   const Kind = known.success || response.status < 500 ? Refusal : Unreachable;
   const hint =
     response.status === 401
@@ -49,7 +49,7 @@ export async function requestOperator(
 const unexpected = ({ status }: Response) =>
   `The answer (status ${status}) has an unexpected form. Check that --to names a server of this project and version.`;
 
-/** Makes a request that is answered in JSON; an empty answer counts as `{}`. Throws a `Refusal` if the answer does not fit the schema. */
+/** Requests JSON; an empty body counts as `{}`. Throws a `Refusal` if the response does not match the schema. */
 export async function requestJson<T>(
   server: string,
   path: string,
@@ -67,16 +67,16 @@ export async function requestJson<T>(
   }
 }
 
-/** Attempts at a request whose connection is lost. */
+/** Maximum number of attempts for a request whose connection is lost. */
 const ATTEMPTS = 4;
 
 interface Retries {
   progress(text: string): void;
-  /** The pause before the second attempt, in ms; it doubles for each further one. */
+  /** Pause before the second attempt, in ms; it doubles for each further attempt. */
   pauseMs?: number | undefined;
 }
 
-/** Makes a request, and makes it again if the connection is lost. Only for requests that may be made twice. */
+/** Makes a request, and repeats it if the connection is lost. Only for idempotent requests. */
 export async function withRetries<T>(
   ask: () => Promise<T>,
   { progress, pauseMs = 1000 }: Retries,

@@ -1,4 +1,4 @@
-/** Makes what lets the owner sign in: `npm run passphrase`. Asks for the passphrase, or makes one. */
+/** `npm run passphrase`: asks for the owner's passphrase, or makes one, and prints its hash for OWNER_PASSPHRASE. */
 import { randomBytes } from "node:crypto";
 import { appendFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -6,7 +6,7 @@ import { hashPassphrase } from "../../server/kernel/auth/passphrase.ts";
 import { variablesFileIn } from "../bundle/variable-files.ts";
 import { isToml, signInTables, wranglerToml } from "./wrangler-config.ts";
 
-/** Below this, a hundred tries an hour would find it in the end. */
+/** Minimum length. Shorter passphrases could be guessed at a hundred attempts an hour. */
 const SHORTEST = 12;
 
 const line = await ask(`Passphrase (${SHORTEST} characters or more; none to have one made): `);
@@ -43,7 +43,7 @@ In development: the line OWNER_PASSPHRASE='${hash}' in ${variablesFileIn(".")}
 
 Then npm run deploy, and give the server's URL to a client.`);
 
-/** A line that is not shown while a person types it; undefined at the end of the input, or after Ctrl-C. */
+/** Reads a line without echoing it; undefined at the end of the input, or after Ctrl-C. */
 function ask(question: string): Promise<string | undefined> {
   const { stdin, stderr } = process;
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY, escapeCodeTimeout: 50 });

@@ -1,6 +1,6 @@
 /**
- * `npm run registry -- URL`: writes `server.json` for the official MCP registry from the card of the server at that URL, and
- * makes the key pair that proves who owns its domain.
+ * `npm run registry -- URL`: writes `server.json` for the official MCP registry from the card of the server at that
+ * URL, and makes the key pair that proves the ownership of its domain.
  * https://github.com/modelcontextprotocol/registry/blob/main/docs/modelcontextprotocol-io/authentication.mdx
  */
 import {
@@ -24,11 +24,11 @@ npm run registry -- key   prints the private key, for mcp-publisher`;
 const FILE = "server.json";
 const KEY_FILE = ".registry-key.pem";
 const SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
-/** Where the registry looks for the proof of a domain. */
+/** Path at which the registry looks for the proof of ownership. */
 const PROOF_PATH = "/.well-known/mcp-registry-auth";
-/** How long a request may take, in ms. */
+/** Timeout of a request, in ms. */
 const TIMEOUT = 10_000;
-/** The most bytes that a server may answer with. */
+/** Maximum size of a response. */
 const MOST_BYTES = 100_000;
 
 const IMAGES = ["image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"] as const;
@@ -57,7 +57,7 @@ const cardSchema = z.object({
 });
 type Card = z.infer<typeof cardSchema>;
 
-/** Matches a version that the registry takes for a range, and refuses. */
+/** Matches versions that the registry rejects because it reads them as ranges. */
 const RANGE = /^(latest$|[\^~<>=])|[*|,]|(^|\.)[xX](\.|$)|\s/;
 
 /** Runs the command in this folder; returns the text to print. Throws a `Refusal`. */
@@ -102,7 +102,7 @@ export async function registryCommand(
   );
 }
 
-/** Tells how to prove that the name is the operator's, and how to publish it then. */
+/** Instructions to prove the ownership of the name, and to publish the server. */
 function nextSteps(name: string, hostname: string, proof: string, isServed: boolean): string {
   const [namespace = ""] = name.split("/");
   const publish = (
@@ -125,7 +125,7 @@ ${login("dns")}`;
 Then run this command again.`;
 }
 
-/** The URL of the server. Throws a `Refusal` for one that others cannot reach. */
+/** The URL of the server. Throws a `Refusal` if it is not a public one. */
 function serverAt(given: string): URL {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url?.protocol !== "https:" || !url.hostname.includes(".") || url.username !== "")
@@ -135,7 +135,7 @@ function serverAt(given: string): URL {
   return url;
 }
 
-/** Makes a request and reads its answer. Throws a `Refusal` if the server cannot be reached. */
+/** Makes a request and reads the response. Throws a `Refusal` if the server cannot be reached. */
 async function request(fetch: typeof globalThis.fetch, url: string, init: RequestInit = {}) {
   try {
     const signal = AbortSignal.timeout(TIMEOUT);
@@ -154,7 +154,7 @@ async function request(fetch: typeof globalThis.fetch, url: string, init: Reques
   }
 }
 
-/** The card in an answer. Throws a `Refusal` for one that the registry would not accept. */
+/** The server's card in a response. Throws a `Refusal` if the registry would not accept it. */
 function cardIn({ status, text }: { status: number; text: string }, origin: string): Card {
   const card = cardSchema.safeParse(status === 200 ? jsonIn(text) : undefined);
   if (!card.success)
@@ -170,7 +170,7 @@ function cardIn({ status, text }: { status: number; text: string }, origin: stri
   return card.data;
 }
 
-/** The header with an API key, if clients need one: where the server asks for credentials and offers no OAuth. */
+/** The header with an API key, if the server requires credentials and does not offer OAuth. */
 async function headersOf(
   ask: (path: string, init?: RequestInit) => Promise<{ status: number; text: string }>,
 ): Promise<Json> {
@@ -189,7 +189,7 @@ async function headersOf(
   return { headers: [{ ...header, isRequired: true, isSecret: true }] };
 }
 
-/** The `server.json` that is there already. Throws a `Refusal` if it is not a JSON object. */
+/** The existing `server.json`. Throws a `Refusal` if it is not a JSON object. */
 function existing(file: string): Json {
   if (!existsSync(file)) return {};
   const known = jsonIn(readFileSync(file, "utf8"));
@@ -197,7 +197,7 @@ function existing(file: string): Json {
   throw new Refusal(`${file} is not a JSON object. Mend or remove it first.`);
 }
 
-/** The private key in this folder; `mayMake` makes one if there is none. Throws a `Refusal`. */
+/** The private key in this folder; with `mayMake`, creates a missing key. Throws a `Refusal`. */
 function keyIn(folder: string, mayMake: boolean): KeyObject {
   const file = join(folder, KEY_FILE);
   if (!existsSync(file)) {
@@ -211,7 +211,7 @@ function keyIn(folder: string, mayMake: boolean): KeyObject {
     const key = createPrivateKey(readFileSync(file));
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
-    // It is not a key.
+    // The file is not a key.
   }
   throw new Refusal(`${file} is not a private key for Ed25519. Move it away, and run this again.`);
 }

@@ -16,12 +16,12 @@ import { FREE_CPU_MS, kilobytes, WORKER_BYTES } from "./table.ts";
 
 const WIDTH = 100;
 const PAGE = 65536;
-/** An error of a servlet may be long. */
+/** Maximum length of a servlet's error in the report. */
 const PROBLEM_CHARACTERS = 100;
-/** About how much CPU time the server itself takes for a request, as measured on one machine. */
+/** Approximate CPU time of the server itself for a request, as measured on one machine. */
 const SERVER_CPU_MS = 1;
 
-/** Servlets and what clients see of them. */
+/** The servlets, each with its tools, resources and prompts. */
 export function listing(entries: readonly (readonly [Member, Lists])[]): string {
   if (entries.length === 0) return "There are no servlets. Make one: npm run servlets -- new NAME";
   return entries
@@ -35,7 +35,7 @@ export function listing(entries: readonly (readonly [Member, Lists])[]): string 
     .join("\n\n");
 }
 
-/** A line for each of the things that are offered. */
+/** A line for each tool, resource, template and prompt. */
 function offers({ tools, resources, resourceTemplates, prompts }: Lists): string[] {
   const rows = [
     ...tools.map(({ name, description }) => ["tool", name, description]),
@@ -55,13 +55,13 @@ function offers({ tools, resources, resourceTemplates, prompts }: Lists): string
   );
 }
 
-/** Up to the first end of a sentence that another one follows. */
+/** The first sentence of a text. */
 function firstSentence(text: string): string {
   const line = text.trim().replace(/\s+/g, " ");
   return /^.*?[.!?](?= \p{Lu}|$)/u.exec(line)?.[0] ?? line;
 }
 
-/** All that is known of one servlet. */
+/** The full report on one servlet. */
 export function servletReport(examined: Examined): string {
   const { found, dialect, lists, outline, prepared, cost, refusal, warnings } = examined;
   const { manifest, source } = found;
@@ -93,7 +93,7 @@ export function servletReport(examined: Examined): string {
   ].join("\n");
 }
 
-/** Prints the tools of a servlet as a model sees them, with an estimate of the tokens that they take. */
+/** The tools of a servlet as a model sees them, with an estimate of their tokens. */
 export function modelReport({ found, lists, refusal, warnings }: Examined): string {
   const tools = lists?.tools.filter(isForModels) ?? [];
   const about = (tokens: number) =>
@@ -123,7 +123,7 @@ export function modelReport({ found, lists, refusal, warnings }: Examined): stri
 
 const isMain = (file: string) => /servlet\.\w+$/.test(file);
 
-/** A label and a text that is wrapped beside it. */
+/** A label, and a text wrapped beside it. */
 export function row(label: string, text: string): string {
   const lines: string[] = [];
   let line = `${label.padEnd(INDENT - 1)} `;
@@ -165,7 +165,7 @@ function instances({ found }: Examined, { unrestorable }: Prepared): string {
     : "put back to the byte after each call, and used again";
 }
 
-/** A row for each tool, and whether all of it fits the free plan; `bytes` is what the servlet adds to the Worker. */
+/** A row for each tool, and one on the free plan. `bytes` is the size that the servlet adds to the Worker. */
 export function costRows({ firstMs, tools }: Cost, bytes: number): [string, string][] {
   if (tools.length === 0) return [];
   return [
@@ -196,7 +196,7 @@ function costOf({ ms: took, fuel = 0, wanted, waits, problem }: ToolCost): strin
   return `${figures}, and ended with an error: ${problem.slice(0, PROBLEM_CHARACTERS)}${isLong ? "…" : ""}`;
 }
 
-/** Whether the measured calls fit the free plan, with what the server itself takes for a request. */
+/** Whether the measured calls, with the server's own CPU time, fit the free plan. */
 function fit(tools: readonly ToolCost[], firstMs = 0): string {
   const measured = tools.filter((one): one is ToolCost & { ms: number } => one.ms !== undefined);
   const [slowest] = measured.toSorted((a, b) => b.ms - a.ms);
@@ -210,7 +210,7 @@ function fit(tools: readonly ToolCost[], firstMs = 0): string {
 
 const ms = (time: number) => `${time.toFixed(time < 1 ? 2 : 1)} ms`;
 
-/** When its start functions run. */
+/** When the start functions run. */
 function starts({ found, start, prepared }: Examined): string | undefined {
   if (start !== undefined) {
     return `in each call, as it asks for ${start.asks.join(" and ")}: ${start.ms.toFixed(2)} ms of each call on this machine. With "start": "once" in servlet.json it starts when the bundle is made: what it draws then (seeds of hash tables, Go's math/rand) is the same in each call; what it draws in a call (Go's crypto/rand) stays fresh`;
@@ -229,7 +229,7 @@ function answers({ outline, prepared }: Examined): string | undefined {
   return own?.filter((name) => SERVLET_EXPORTS.has(name)).join(", ");
 }
 
-/** Its other exports: start functions, and those that nobody calls. */
+/** The other exports: start functions, and unused exports. */
 function otherExports({ found, outline }: Examined): string | undefined {
   if (isInterpreted(found.source)) return undefined;
   return outline?.exports
@@ -238,7 +238,7 @@ function otherExports({ found, outline }: Examined): string | undefined {
     .join(", ");
 }
 
-/** Imports by namespace: those that are offered here, then those that are not. */
+/** Imports by namespace: first those that the host offers, then the missing ones. */
 function imports(outline: Outline, { missing }: Examined): [string, string][] {
   const rows = (label: string, all: Import[]): [string, string][] =>
     [...Map.groupBy(all, ({ module }) => module)].map(([module, ofModule], at) => [

@@ -40,14 +40,9 @@ Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes t
 /** The commands, as the usage names them. */
 const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, name]) => name!);
 
-/**
- * Does one of the commands, and prints what it says. Sets `process.exitCode` where `inspect` finds that a servlet is
- * refused.
- *
- * Throws a `Refusal`.
- */
+/** Runs one of the commands. Sets `process.exitCode` if `inspect` finds a refused servlet. Throws a `Refusal`. */
 export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
-  // The other commands have a usage of their own.
+  // The other commands have their own usage text.
   if (["inspect", "list"].includes(command) && asksForHelp(args)) return console.log(USAGE);
   const workspace = currentWorkspace();
   const { folders } = workspace;
@@ -110,7 +105,7 @@ export async function servletCommand([command = "help", ...args]: string[]): Pro
   }
 }
 
-/** Throws a `Refusal`. */
+/** Runs the command `new`. Throws a `Refusal`. */
 function make(args: string[], folders: readonly [string, ...string[]]): Promise<string> {
   const options = {
     lang: { type: "string" },

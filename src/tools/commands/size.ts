@@ -1,6 +1,6 @@
 /**
- * Compares the built Worker's JavaScript with its ceiling, and all that is uploaded with the platform's limit:
- * `node src/tools/commands/size.ts FOLDER`.
+ * Compares the size of the built Worker's JavaScript with its ceiling, and of the whole upload with the platform's
+ * limit: `node src/tools/commands/size.ts FOLDER`.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { isInstalled } from "../bundle/own.ts";
 import { aligned, kilobytes as shown, WORKER_BYTES } from "./table.ts";
 
-/** Of the server's own code: a project adds none. */
+/** Maximum size of the server's own JavaScript. A project adds no JavaScript. */
 const CEILING_KB = 360;
 
 const [folder = ".bundle/deploy"] = process.argv.slice(2);
@@ -34,7 +34,7 @@ interface Metafile {
   outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
 }
 
-/** Rows of a table: the folders of `src` and the packages in the script, with their sizes before compression. */
+/** Table rows: the folders of `src` and the packages in the script, with their uncompressed sizes. */
 async function roomsOf(metafile: string): Promise<string[][]> {
   const { outputs } = JSON.parse(await readFile(metafile, "utf8")) as Metafile;
   const all = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));

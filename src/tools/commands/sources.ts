@@ -33,7 +33,7 @@ const OPTIONS = {
   ...TRUST_OPTIONS,
 } as const;
 
-/** Does one of the commands. Throws a `Refusal`. */
+/** Runs one of the commands. Throws a `Refusal`. */
 export async function sources(command: string, args: string[], options: Workspace): Promise<void> {
   const { values, positionals } = argumentsIn(
     { args, allowPositionals: true, options: OPTIONS },
@@ -52,7 +52,7 @@ export async function sources(command: string, args: string[], options: Workspac
   } else await update(first, { trust, yes: yes ?? false }, options);
 }
 
-/** The last part of a source, without tag, digest and ending. */
+/** The last part of a source's path, without tag, digest and file extension. */
 function nameFrom(source: string): string {
   const path = source.replace(/[?#].*$/, "").replace(/\/+$/, "");
   const [last = ""] = path.split(/[/\\]/).slice(-1);
@@ -101,7 +101,7 @@ async function update(
     if (one === undefined) continue;
     const { changes, accept } = one;
     if (changes.length === 0) {
-      // Its wasm has not changed, but its manifest or signer may have.
+      // The wasm has not changed, but the manifest or signer may have.
       accept();
       console.log(`${found.name} has not changed`);
       continue;

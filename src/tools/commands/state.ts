@@ -1,4 +1,4 @@
-/** `npm run servlets -- state …`: what servlets keep on a running server. */
+/** `npm run servlets -- state …`: manages the state of servlets on a running server. */
 import { createWriteStream, openAsBlob } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -35,7 +35,7 @@ const summarySchema = z.object({
 
 type Summary = z.infer<typeof summarySchema>;
 
-/** Runs the command; returns what is printed. Throws a `Refusal`. */
+/** Runs the command; returns the text to print. Throws a `Refusal`. */
 export async function state(args: string[]): Promise<string> {
   const { positionals, values } = argumentsIn(
     { args, allowPositionals: true, options: OPTIONS },
@@ -57,7 +57,7 @@ export async function state(args: string[]): Promise<string> {
   if (needsFile && file === undefined) throw misused("Give a file, too.", STATE_USAGE);
   const [surplus] = needsFile ? more : [file, ...more];
   if (surplus !== undefined) throw misused(`Unexpected argument: ${surplus}.`, STATE_USAGE);
-  // Without `--scope` the command concerns the operator's own state, which is not what `--caller` asks for.
+  // Without `--scope`, the command would act on the operator's own state instead of the caller's.
   if (values.caller !== undefined) {
     throw new Refusal(
       `--caller goes with delete alone, without a servlet's name. To name the caller whose state of ${name} you mean: --scope caller:${values.caller}`,

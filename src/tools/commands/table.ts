@@ -15,13 +15,13 @@ const percent = (bytes: number, of: number) => `${((100 * bytes) / of).toFixed(1
 const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["prepared"]) =>
   unrestorable === undefined && manifest.isolation !== "fresh";
 
-/** Bytes of what is bundled for this servlet alone: those in one interpreted language share its interpreter. */
+/** Bytes that are bundled for this servlet alone, without an interpreter, which its servlets share. */
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (isInterpreted(source) ? 0 : wasm.length);
 
 const HEAD = "servlet dialect tools resources prompts instance wasm prepared gzip".split(" ");
 
-/** Rows as lines with aligned columns, of which the first ones begin at the left. */
+/** Rows as lines with aligned columns: the first `left` columns to the left, the others to the right. */
 export function aligned(rows: readonly string[][], left = Infinity): string[] {
   const widths = rows[0]!.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
   return rows.map((row) =>
@@ -46,7 +46,7 @@ export function table(members: readonly Member[]): string {
     kilobytes(preparedBytes(found, prepared)),
     kilobytes(size.gzip),
   ]);
-  // Servlets share some: an interpreter, its base.
+  // Count a shared file once, such as an interpreter.
   const files = new Map(
     members.flatMap(({ prepared: { path, wasm, base, patch }, archives, views, skills }) =>
       [{ path, bytes: wasm }, base, patch, skills, ...archives, ...views]

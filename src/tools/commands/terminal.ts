@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import { Refusal } from "../bundle/refusal.ts";
 
-/** The answer of whoever sits at the terminal; no where nobody does. */
+/** Asks a yes-or-no question at the terminal; false without a terminal. */
 export async function asked(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) return false;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -13,7 +13,7 @@ export async function asked(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** Asks before a change to a server, unless `yes`. Throws a `Refusal` where nobody can be asked. */
+/** Asks for confirmation of a change to a server, unless `yes`. Throws a `Refusal` without a terminal. */
 export async function agreed(question: string, yes: boolean): Promise<boolean> {
   if (yes) return true;
   if (process.stdin.isTTY) return asked(`${question} [y/N] `);

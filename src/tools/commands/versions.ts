@@ -19,7 +19,7 @@ const installedSchema = z.object({
   current: z.nullable(z.number()),
   versions: z.array(
     versionSchema.extend({
-      // The server has checked it.
+      // The server has validated the build.
       build: z.custom<Build>((value) => isObject(value) && isObject(value["manifest"])),
     }),
   ),
@@ -28,12 +28,12 @@ const listSchema = z.object({
   servlets: z.array(versionSchema.extend({ name: z.string(), tools: z.number() })),
 });
 
-/** A servlet with its kept versions, the newest first. */
+/** A servlet with its stored versions, newest first. */
 type InstalledServlet = z.infer<typeof installedSchema>;
 
 const pathOf = (name: string) => `servlet/${encodeURIComponent(name)}`;
 
-/** The path to change a servlet, which the server refuses if another version than this is served. */
+/** The path for changes to a servlet. The server rejects the change if it serves another version than `current`. */
 export const changePath = (name: string, current: Version | undefined) =>
   `${pathOf(name)}?seen=${current?.version ?? 0}`;
 
@@ -67,7 +67,7 @@ export async function versions(name: string, server: string): Promise<string> {
 const described = ({ version, hash, installed: at, by }: z.infer<typeof versionSchema>) =>
   `version ${version}, ${hash.slice(0, 12)}, installed ${at} by ${by}`;
 
-/** Serves version `to` again; without it, the one before the version that is served. */
+/** Serves version `to` again; by default the version before the current one. */
 export async function rollback(
   name: string,
   to: string | undefined,

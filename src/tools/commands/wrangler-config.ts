@@ -1,4 +1,4 @@
-/** Checks a project's wrangler.toml, and prints the lines that it lacks for this version, such as a Durable Object. */
+/** Checks a project's wrangler.toml, and finds the lines that it lacks for this version, such as a Durable Object. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { parse, TomlError } from "smol-toml";
@@ -226,7 +226,7 @@ export function demandProject(): string {
   );
 }
 
-/** True if the text is valid TOML. */
+/** True if the text is valid TOML. Appended tables can make it invalid: `[[x]]` cannot follow `x = []`. */
 export function isToml(text: string): boolean {
   try {
     parse(text);
@@ -237,8 +237,8 @@ export function isToml(text: string): boolean {
 }
 
 /**
- * Names of all bindings and variables in wrangler.toml, and in other TOML files of this folder that deploy the same Worker.
- * Undefined if there is no wrangler.toml.
+ * Names of all bindings and variables in wrangler.toml, and in other TOML files of this folder that deploy the same
+ * Worker. Undefined if there is no wrangler.toml.
  */
 export function boundHere(): ReturnType<typeof boundIn> | undefined {
   const text = wranglerToml();

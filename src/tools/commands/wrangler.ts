@@ -3,13 +3,13 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Refusal } from "../bundle/refusal.ts";
 
-/** Where the output of a process goes: to this terminal, or in chunks to a function. */
+/** Destination of a process's output: this terminal, or a function that receives chunks. */
 export type Output = "inherit" | ((chunk: string, stream: "stdout" | "stderr") => void);
 
 interface ProcessOptions {
   /** Receives the messages of the process. */
   onMessage?: (message: unknown) => void;
-  /** Its standard input; by default that of this terminal, or none where a function takes the output. */
+  /** Text for its stdin. By default, stdin is inherited, or empty if a function receives the output. */
   input?: string;
   /** Ends the process. */
   signal?: AbortSignal;
@@ -26,10 +26,8 @@ export function wrangler(
 }
 
 /**
- * Runs a script with this Node; returns its exit code.
- *
- * Throws a `Refusal` if a signal stops this process while a function takes the output: that is one step of several, and
- * the next must not begin.
+ * Runs a script with this Node; returns its exit code. Throws a `Refusal` if a signal interrupts this process while a
+ * function receives the output: the caller must not continue with its next step.
  */
 export function runNodeScript(
   script: string[],
@@ -39,7 +37,7 @@ export function runNodeScript(
   const out = output === "inherit" ? "inherit" : "pipe";
   const from = output === "inherit" ? "inherit" : "ignore";
   const child = spawn(process.execPath, script, {
-    // Nothing here reads what it would ask Cloudflare about this machine's network, with a stack trace where it is offline.
+    // Wrangler would fetch a `cf` object from Cloudflare, which nothing reads, and print a stack trace when offline.
     env: { CLOUDFLARE_CF_FETCH_ENABLED: "false", ...process.env },
     stdio: [
       input === undefined ? from : "pipe",
@@ -48,7 +46,7 @@ export function runNodeScript(
       ...(onMessage ? (["ipc"] as const) : []),
     ],
   });
-  // A process that ends without reading it says why by its exit code.
+  // A process that ends without reading its input reports the reason by its exit code.
   child.stdin?.on("error", () => {}).end(input);
   if (onMessage) child.on("message", onMessage);
   if (output !== "inherit") {
@@ -57,7 +55,7 @@ export function runNodeScript(
     }
   }
   let isInterrupted = false;
-  // A terminal sends SIGINT to the child, too: wait for it to exit.
+  // A terminal also sends SIGINT to the child: wait until the child exits.
   const wait = () => void (isInterrupted = true);
   const pass = (name: NodeJS.Signals) => {
     isInterrupted = true;
