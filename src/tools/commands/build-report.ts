@@ -55,7 +55,7 @@ function permissionRows(manifest: Manifest): Row[] {
   ];
 }
 
-/** Everything the build lists, by the names that clients see. Descriptions are not shortened: models read them whole. */
+/** Everything the build lists, by the names that clients see. Descriptions are complete, because models read them. */
 function offerRows(build: Build): Row[] {
   const { lists = NO_ENTRIES } = build;
   const seen = merge([{ servlet: build, lists }], () => {}, {

@@ -9,7 +9,7 @@ class Unreachable extends Refusal {}
 
 const errorSchema = z.object({ error: z.string() });
 
-/** Requests a path below `/operator/`, with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's error. */
+/** Requests a path below `/operator/` with the key in EDGE_SERVLETS_KEY. Throws a `Refusal` with the server's error. */
 export async function requestOperator(
   server: string,
   path: string,

@@ -1,3 +1,4 @@
+/** The storage folder of a server, and its lock. */
 import { randomUUID } from "node:crypto";
 import {
   access,
@@ -27,31 +28,31 @@ export interface Storage {
   release(): Promise<void>;
 }
 
-/** Pauses the server for another process, which copies the folder; the function that it returns resumes the server. */
+/** Pauses the server while another process copies the folder. Returns a function that resumes the server. */
 export type Hold = () => Promise<() => void>;
 
 const OBJECTS = "objects";
 const SOCKET = "server.sock";
 /** Name of the socket on which the Worker receives whether the disk is full. */
 export const DISK_SOCKET = "disk.sock";
-/** How the sockets end of those that look whether they may have the folder. */
+/** Suffix of the sockets of processes that are trying to lock the folder. */
 const CANDIDATE = ".try";
 const WORKERD = "workerd.pid";
 /** Name of the file with the process id of the server. */
 const SERVER = "server.pid";
 export const CONFIG = "workerd.capnp";
 
-/** The permissions of stored data, which only the server's own user may read. */
+/** Permissions of stored data: only the server's own user has access. */
 export const OWN_MODE = 0o700;
 
-/** The longest path of a socket on all systems, in bytes. */
+/** Maximum length of a socket's path on any operating system, in bytes. */
 const SOCKET_PATH_BYTES = 103;
 
 export const objectsIn = (storage: string): string => join(storage, OBJECTS);
 
 /**
- * Locks the folder for a server, and creates it if it is missing. The process that listens on the socket in it holds the
- * lock: so the lock ends with the process, and works across containers. Throws a `Refusal`.
+ * Locks the folder for a server, and creates it if it is missing. The process that listens on the folder's socket holds
+ * the lock, so the lock ends with the process, and works across containers. Throws a `Refusal`.
  */
 export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
   const folder = resolve(path);
@@ -74,7 +75,7 @@ export async function takeStorage(path: string, hold: Hold): Promise<Storage> {
     config: join(folder, CONFIG),
     note: (pid) => writeFile(join(folder, WORKERD), String(pid)),
     async release() {
-      // One that was just being started.
+      // A workerd may still be starting.
       await endOrphan(folder);
       for (const name of [WORKERD, SERVER]) await rm(join(folder, name), { force: true });
       await server.close();
@@ -100,7 +101,7 @@ export async function whileHeld<T>(path: string, work: () => Promise<T>): Promis
   try {
     await asked(socket);
     const done = await work();
-    // Had the server ended, whoever has the folder next could have written meanwhile.
+    // Check that the server is still paused: if it ended, another server may have written during `work`.
     await asked(socket);
     return done;
   } finally {
@@ -108,7 +109,7 @@ export async function whileHeld<T>(path: string, work: () => Promise<T>): Promis
   }
 }
 
-/** Resolves when the server says that it stands still. */
+/** Resolves when the server confirms that it is paused. */
 function asked(socket: Socket): Promise<void> {
   return new Promise((held, fail) => {
     const ended = () => fail(new Refusal("The server ended: try again."));
@@ -128,7 +129,7 @@ const isServed = async (socket: string): Promise<boolean> => {
   return other !== undefined;
 };
 
-/** The path of a folder's socket, relative to the working directory where that is shorter. */
+/** The path of a folder's socket: absolute, or relative to the working directory if that is shorter. */
 export function socketIn(folder: string, name = SOCKET): string {
   const whole = join(folder, name);
   const [short = whole] = [whole, relative("", whole)].toSorted((a, b) => a.length - b.length);
@@ -138,7 +139,7 @@ export function socketIn(folder: string, name = SOCKET): string {
   );
 }
 
-/** A connection to whoever listens there; undefined if nobody does. Throws a `Refusal` where that cannot be known. */
+/** A connection to the socket; undefined if no process listens on it. Throws a `Refusal` if that cannot be determined. */
 function connected(path: string): Promise<Socket | undefined> {
   return new Promise((done, fail) => {
     const socket = connect(path, () => done(socket));
@@ -154,7 +155,7 @@ function connected(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** The server of a folder, for messages: `, process 4711`, or empty if unknown. Containers number processes differently. */
+/** The folder's server, for messages: `, process 4711`, or empty if unknown. The id may be that of another container. */
 async function processOf(folder: string): Promise<string> {
   const pid = await readFile(join(folder, SERVER), "utf8").catch(() => "");
   return pid === "" ? "" : `, process ${pid}`;
@@ -165,8 +166,8 @@ interface Listener {
 }
 
 /**
- * Listens on the socket of the folder, if nobody else does. Each listens on a socket of its own first and looks for
- * others then, so of two that do so at the same time at least one sees the other.
+ * Listens on the folder's socket, unless another process does. Each process first listens on its own socket, and then
+ * looks for others: of two concurrent processes, at least one sees the other.
  */
 async function soleServer(folder: string, hold: Hold): Promise<Listener> {
   const own = `${randomUUID().slice(0, SOCKET.length - CANDIDATE.length)}${CANDIDATE}`;
@@ -175,7 +176,7 @@ async function soleServer(folder: string, hold: Hold): Promise<Listener> {
     const others = (await readdir(folder)).filter(
       (name) => name.endsWith(CANDIDATE) && name !== own,
     );
-    // One that has got the folder meanwhile is found by its new name.
+    // Check SOCKET last: another candidate may have been renamed to it.
     for (const other of [...others, SOCKET]) {
       const path = socketIn(folder, other);
       if (await isServed(path))

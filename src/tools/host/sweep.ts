@@ -1,20 +1,20 @@
-/** Gives back the files of Durable Objects that have ended, of which workerd keeps an empty database for ever. */
+/** Deletes the files of deleted Durable Objects: workerd keeps an empty database for each. */
 import type { DatabaseSync } from "node:sqlite";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The database of an object itself: its id, as workerd names the file. Facets have a number behind it. */
+/** Name of an object's own database: its id. Databases of facets have a number after the id. */
 const OBJECT = /^([0-9a-f]{64})\.sqlite$/;
-/** An emptied database has a few pages: larger ones need not be opened. */
+/** Maximum size of an empty database, which has a few pages. Larger ones need not be opened. */
 const EMPTY_BYTES = 32 * 1024;
 
 /**
- * Deletes the databases in which nothing is stored, neither a row nor an alarm: an object without a file begins the same.
- * Returns how many. No server may run: it would go on with the deleted file. One that cannot be read is kept, and so is an
- * object with facets.
+ * Deletes the databases that contain no rows, including alarms: an object without a file starts equally empty. Returns
+ * the number of deleted databases. Keeps unreadable databases, and objects with facets. No server may be running: it
+ * would continue to use the deleted files.
  */
 export async function sweepEnded(objects: string): Promise<number> {
-  // Node before 22.13 has no SQLite: then all files are kept.
+  // Node before 22.13 has no SQLite: keep all files.
   const sqlite = await import("node:sqlite").catch(() => undefined);
   if (sqlite === undefined) return 0;
   let swept = 0;
@@ -30,7 +30,7 @@ export async function sweepEnded(objects: string): Promise<number> {
       if (id === undefined || withFacets.has(id)) continue;
       const path = join(folder, name);
       if ((await stat(path)).size > EMPTY_BYTES || !isEmpty(path, sqlite.DatabaseSync)) continue;
-      // The log last: a database without its log could be an older one.
+      // Delete the database before its log: without its log, a database could be in an older state.
       for (const suffix of ["", "-wal", "-shm"]) await rm(path + suffix, { force: true });
       swept++;
     }
@@ -38,7 +38,7 @@ export async function sweepEnded(objects: string): Promise<number> {
   return swept;
 }
 
-/** True for a database whose tables have no rows. Opening it replays its log, if its server was killed. */
+/** True if no table of the database has rows. Opening it replays the log of a killed server. */
 function isEmpty(path: string, Database: typeof DatabaseSync): boolean {
   let database: DatabaseSync | undefined;
   try {

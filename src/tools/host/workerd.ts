@@ -2,28 +2,28 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createRequire } from "node:module";
 import * as z from "zod";
 
-/** The program. The package's default export is its path. */
+/** Path of the program, which is the package's default export. */
 const binary = z
   .object({ default: z.string() })
   .parse(createRequire(import.meta.url)("workerd")).default;
 
 interface WorkerdOptions {
   config: string;
-  /** The folder that paths of embedded files are relative to. */
+  /** Base folder of the paths of embedded files. */
   files: string;
   /** Permits workerd's experimental features. */
   experimental?: boolean;
-  /** The port of its inspector. Without it, the inspector is off. */
+  /** Port of the inspector, which is off by default. */
   inspector?: number;
-  /** Variables for the configuration. The process has no others, apart from those that name certificates. */
+  /** Environment variables for the configuration. The process gets no others, except those that name certificates. */
   variables?: Readonly<Record<string, string>>;
-  /** Runs it in its own process group, so that a terminal's signals do not reach it. */
+  /** Runs workerd in its own process group, so that a terminal's signals do not reach it. */
   ownGroup?: boolean;
   /** Called with the process id as soon as the process exists. */
   started?(pid: number): Promise<void>;
-  /** Receives the output of the process in whole lines. Without it, the process prints to our own output. */
+  /** Receives the output in whole lines. By default, the output goes to this process's own. */
   log?: (text: string) => void;
-  /** Changes what it prints as errors, in whole lines, where there is no `log`. */
+  /** Rewrites stderr, in whole lines, if there is no `log`. */
   errors?: (text: string) => string;
 }
 
@@ -34,7 +34,7 @@ export interface Workerd {
   ports: ReadonlyMap<string, number>;
 }
 
-/** Thrown if workerd ends before it listens; it has printed the reason. */
+/** Thrown if workerd ends before it listens. workerd has printed the reason. */
 export class NotStarted extends Error {}
 
 const eventSchema = z.object({ event: z.literal("listen"), socket: z.string(), port: z.number() });
@@ -90,8 +90,8 @@ export async function startWorkerd(options: WorkerdOptions, sockets = 1): Promis
 }
 
 /**
- * Has the process killed when this one is gone, however that ends: a shell waits at a pipe that only we hold open, and
- * kills at its end unless it was told that all is over. On Windows there is no such shell, and the next start kills it.
+ * Kills the child when this process ends, even by SIGKILL: a shell reads from a pipe that only this process holds open,
+ * and kills the child at the end of the input. On Windows there is no such shell; the next start kills the child.
  */
 function endWithUs(child: ChildProcess): void {
   const { pid } = child;
@@ -106,7 +106,7 @@ function endWithUs(child: ChildProcess): void {
   child.once("exit", () => shell.stdin.end("over\n"));
 }
 
-/** Records the process for the next start; ends it if that fails, because nobody would find it later. */
+/** Records the child for the next start. Kills it if that fails, because the next start could not find it. */
 async function recordProcess(child: ChildProcess, { started }: WorkerdOptions): Promise<void> {
   try {
     if (child.pid !== undefined) await started?.(child.pid);
@@ -121,13 +121,14 @@ async function recordProcess(child: ChildProcess, { started }: WorkerdOptions): 
 /** The disk with the stored data. */
 interface Disk {
   readonly isFull: boolean;
-  /** Checks now whether it is full. */
+  /** Updates `isFull` now. */
   check(): void;
 }
 
 /**
- * Shortens workerd's log: one line instead of a stack for a host that was not reached; no message about a Worker's missing
- * classes after the reason, that the Worker could not be evaluated; and no failed write that found the disk full.
+ * Shortens workerd's log. A host that could not be reached gets one line instead of a stack trace. Omits messages about
+ * missing classes after an exception in the Worker's global scope, which is the cause; and failed writes while the disk
+ * is full.
  */
 export function refusalsInPlain(disk?: Disk): (text: string) => string {
   let isStack = false;
@@ -158,7 +159,7 @@ export function refusalsInPlain(disk?: Disk): (text: string) => string {
   };
 }
 
-/** The variables that say where trusted certificates are, if not in the system's usual place. */
+/** Environment variables with the location of trusted certificates, if it is not the system's default. */
 const certificates = () =>
   Object.fromEntries(
     ["SSL_CERT_FILE", "SSL_CERT_DIR"].flatMap((name) => {
@@ -167,11 +168,14 @@ const certificates = () =>
     }),
   );
 
-/** A warning that V8's flags differ from those of workerd's build, so that it compiles its own scripts anew. That takes no measurable time, so the log leaves it out. */
+/**
+ * A warning that V8's flags differ from those of workerd's build, so that workerd recompiles its own scripts. The log
+ * omits it, because this takes no measurable time.
+ */
 const FLAGS_DIFFER =
   /^workerd\/\S+: warning: \S+ per-isolate bootstrap compile cache failed .*\n/gm;
 
-/** Reads a stream to its end, so that the process never blocks on a full pipe. Passes on whole lines. */
+/** Passes a stream on in whole lines. Reads it to its end, so that the process never blocks on a full pipe. */
 function readLines(stream: NodeJS.ReadableStream, take: (text: string) => void): void {
   let begun = "";
   stream.setEncoding("utf8");

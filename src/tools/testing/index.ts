@@ -1,6 +1,6 @@
 /**
- * `edge-servlets/testing`: runs a servlet in a test, as the server would, in a world that the test scripts. For Node, as in
- * vitest: the servlet is built on the way.
+ * `edge-servlets/testing`: builds a servlet, and runs it in a test as the server would, in a world that the test
+ * scripts. For test runners in Node, such as vitest.
  */
 import { stateRunner } from "../../server/kernel/servlets/runners.ts";
 import { LANGUAGES } from "../../languages/index.ts";
@@ -54,7 +54,7 @@ export type { Whose } from "./states.ts";
 export type { ViewUnderTest } from "./views.ts";
 
 /**
- * A servlet under test. Its methods reject with a `Fault` where the server would answer with an error.
+ * A servlet under test. Its methods reject with a `Fault` if the server would answer with an error.
  *
  * @example
  * const hello: ServletUnderTest = await loadServlet("plugins/hello");
@@ -72,19 +72,19 @@ export interface ServletUnderTest {
   ): Promise<Tested<GetPromptResult>>;
   complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
   /**
-   * All files in its folders, by the paths by which it knows them: as text, or as bytes where they are not UTF-8. For
-   * a servlet that keeps state; `whose` says in which caller's and session's.
+   * All files in the folders of a servlet with state, by the paths that the servlet uses: as text, or as bytes if a file
+   * is not UTF-8. `whose` selects the caller and session.
    */
   files(whose?: Whose): Promise<Record<string, string | Uint8Array>>;
-  /** Writes files into its folders, which are made where they are missing; into read-only ones, too. */
+  /** Writes files into the servlet's folders, even read-only ones. Creates missing folders. */
   writeFiles(files: Readonly<Record<string, string | Uint8Array>>, whose?: Whose): Promise<void>;
-  /** One of its views. Rejects where it has none of this name. */
+  /** The servlet's view of this name. Rejects if there is none. */
   view(name: string): Promise<ViewUnderTest>;
 }
 
 /**
- * Builds the servlet in this folder and makes it ready to be called. What it keeps from call to call (`state` in its
- * manifest) lasts for as long as the object that is returned. Throws a `Refusal` where the servlet cannot be built.
+ * Builds the servlet in this folder, and prepares it for calls. Its state (`state` in the manifest) lasts as long as the
+ * returned object. Throws a `Refusal` if the servlet cannot be built.
  *
  * @example
  * import { loadServlet } from "edge-servlets/testing";
@@ -155,7 +155,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       session: script.session,
       client: { capabilities: script.capabilities ?? {} },
       signal: () => new AbortController().signal,
-      // Which servlet tells it is no part of what a client hears.
+      // Clients are not told which servlet sent a notification.
       notify: ({ method, params }) => notifications.push({ method, ...(params && { params }) }),
       ask: (asks, signal) => {
         asked.push(...Object.values(asks));
@@ -169,7 +169,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     };
     const context = { ...call, keeper: recorder, ...(recorded && { recorded }) };
     const result = await work(registry, context, recorder).catch(async (error: unknown) => {
-      // An entry may be unknown only since the servlet could not be asked, such as for want of a setting.
+      // An entry is also unknown if the servlet could not list it, such as without a required setting: report that reason.
       const { failures } = await registry.catalog();
       const why = failures?.get(servlet.name)?.[0];
       if (why === undefined || !String(error).includes("Unknown ")) throw withoutWorker(error);
@@ -211,7 +211,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
   };
 }
 
-/** The error of a missing variable as the author of a test can mend it. */
+/** Replaces the advice on a missing variable by one for tests. */
 function withoutWorker(error: unknown): unknown {
   if (error instanceof Error)
     error.message = error.message.replace(
@@ -221,7 +221,7 @@ function withoutWorker(error: unknown): unknown {
   return error;
 }
 
-/** Loads SQLite only where it is needed: older versions of Node have none. */
+/** Loads SQLite only on demand, because older versions of Node lack it. */
 async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
   const { Database } = await import("../bundle/database.ts");
   return new TestStates(servlet, () => new Database());
@@ -230,7 +230,7 @@ async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
 /** Arguments as they arrive over the wire. */
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
-/** The next run of a call that was interrupted by `alwaysReplay`, or that asks: with the answers of its script. */
+/** The context for the next run of a call, after an interruption by `alwaysReplay` or an ask, which the script answers. */
 async function goneOn(
   { ask, signal }: CallContext,
   { reason, recorded, state }: Waiting,
@@ -242,7 +242,7 @@ async function goneOn(
   return { recorded: undefined, input: { responses, ...(state !== undefined && { state }) } };
 }
 
-/** Keeps in memory what a call is answered, and interrupts it where its script says so. */
+/** Keeps the journal of a call in memory, and interrupts the call as its script's `alwaysReplay` says. */
 class Recorder implements Keeper {
   readonly #entries: JournalEntry[];
   readonly #script: Script;
@@ -255,7 +255,7 @@ class Recorder implements Keeper {
     this.#begun = script.recorded;
   }
 
-  /** Each run is interrupted once: what it has come to by then is still kept. */
+  /** Starts a run. Each run is interrupted once; later entries of that run are still recorded. */
   beginRun(): void {
     this.#isInterrupted = false;
   }
@@ -288,7 +288,7 @@ class Recorder implements Keeper {
   }
 }
 
-/** Answers from the script; an ask without an answer ends the call. */
+/** Answers asks from the script; an ask without an answer ends the call. */
 function scriptedAsker({ answers = {} }: Script): CallContext["ask"] {
   const used = new Map<string, number>();
   const answerOne = ({ method, params }: Ask): Answer => {
@@ -330,7 +330,7 @@ function scriptedWorld({
   };
 }
 
-/** Finds the tools of a script, as those of a servlet that the manifest names for them. */
+/** Finds the tools of a script, as tools of the servlets that the manifest's `may_call` names. */
 function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
   const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
   return () => async (ref) => {
@@ -355,13 +355,13 @@ function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool 
   };
 }
 
-/** Secrets that a caller has given before; others are asked for, and not given. */
+/** The secrets of a script. The page to enter other secrets exists, but nobody enters one. */
 const scriptedSecrets = ({ secrets = {} }: { secrets?: Record<string, string> }): Secrets => ({
   find: async (_caller, { name }) => secrets[name],
   page: async () => "https://server.example/secret/1",
 });
 
-/** Accounts that a caller has connected before, by name, each with its token; others cannot be connected. */
+/** The accounts of a script: access tokens by account name. Other accounts cannot be connected. */
 const scriptedAccounts = ({ accounts = {} }: { accounts?: Record<string, string> }): Accounts => ({
   knows: (account) => Object.hasOwn(accounts, account),
   state: async () => "connected",

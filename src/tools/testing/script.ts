@@ -1,10 +1,10 @@
-/** The world that a test gives to a servlet, and the outcome of a call. */
+/** The scripted world of a call in a test, and the outcome of the call. */
 import type { Ask, AskFailure } from "../../server/kernel/core/asks.ts";
 import type { CallToolResult, Json, Notification } from "../../server/kernel/core/model.ts";
 import type { Recorded } from "../../server/kernel/core/record.ts";
 
 /**
- * The client's answer to an ask: its result; or a failure, which a servlet of the kit gets as an `AskError` with this reason.
+ * The client's answer to an ask: its result, or a failure, which the kit turns into an `AskError` with this reason.
  *
  * @example
  * const allowed: ScriptedAnswer = { action: "accept", content: { approve: true } };
@@ -15,7 +15,7 @@ export type ScriptedAnswer =
   | (Pick<AskFailure, "failed" | "requiredCapabilities"> & { message?: string });
 
 /**
- * A tool of another servlet in a test: its text, its result, or the servlet under test that has it.
+ * A tool of another servlet in a test: its text, its result, a function, or the servlet under test that has the tool.
  *
  * @example
  * const weather: ScriptedTool = (args) => ({ structuredContent: { celsius: args["city"] === "Bern" ? 22 : 5 } });
@@ -28,13 +28,13 @@ export type ScriptedTool =
 
 type ScriptedResult = Pick<Partial<CallToolResult>, "content" | "structuredContent" | "isError">;
 
-/** A servlet under test, as far as others call it. */
+/** The part of a servlet under test that other servlets call. */
 interface CallableServlet {
   callTool(name: string, args: Json, script: Script): Promise<Tested<CallToolResult>>;
 }
 
 /**
- * The world of a call in a test. Anything left out fails when the servlet uses it.
+ * The world of a call in a test. A servlet that uses a part without a field here gets an error.
  *
  * @example
  * const script: Script = {
@@ -44,17 +44,17 @@ interface CallableServlet {
  * };
  */
 export interface Script {
-  /** Answers to what the servlet asks of the client, by method: in their order, or by a function. */
+  /** The client's answers to the servlet's requests, by method: a list in order, or a function. */
   answers?: { [M in Ask["method"]]?: ScriptedAnswer[] | ((params: Json) => ScriptedAnswer) };
-  /** Stands for the network; allow lists are applied all the same. */
+  /** Replaces the network; allow lists still apply. */
   fetch?: (request: Request) => Response | Promise<Response>;
-  /** The tools of other servlets that it calls, by name; `may_call` of its manifest is applied all the same. */
+  /** Tools of other servlets that the servlet calls, by name; `may_call` of its manifest still applies. */
   tools?: Record<string, ScriptedTool>;
-  /** Unix time in ms when the call begins; it goes on only when the servlet sleeps. 0 by default. Or a clock. */
+  /** Unix time in ms at the start of the call, 0 by default, which only `sleep` advances; or a clock. */
   now?: number | (() => number);
-  /** The secrets that its caller has given it before, by name; the caller must be known (`caller`). */
+  /** Secrets that the caller has already given to the servlet, by name. Requires `caller`. */
   secrets?: Record<string, string>;
-  /** The accounts that its caller has connected before: access tokens by the account's name; the caller must be known. */
+  /** Access tokens of the accounts that the caller has already connected, by account name. Requires `caller`. */
   accounts?: Record<string, string>;
   /** The Worker's variables and secrets. */
   variables?: Record<string, string>;
@@ -63,12 +63,11 @@ export interface Script {
   /** The client's capabilities. */
   capabilities?: Json;
   /**
-   * Ends the run after every answer of the host and begins it again from what is recorded, as a crash
-   * would: a servlet that does not do the same each time shows itself. Or after the answers with these
-   * numbers only, from 0.
+   * Ends the run after every answer of the host, or after those with these indexes (from 0), and replays the journal as
+   * after a crash. Finds servlets that are not deterministic.
    */
   alwaysReplay?: boolean | readonly number[];
-  /** The record of an earlier call, perhaps of an earlier build: this one must do the same up to its end. */
+  /** The journal of an earlier call, perhaps of an earlier build. The call must repeat all of its steps. */
   recorded?: Recorded;
   /** Name of the caller; anonymous by default. A servlet may keep state for each caller. */
   caller?: string;
@@ -91,7 +90,7 @@ export interface Tested<T> {
   notifications: Notification[];
   /** Requests made to the client, in order. */
   asked: Ask[];
-  /** Lines that it wrote to the server's log. */
+  /** Lines that the servlet wrote to the server's log. */
   logs: string[];
   /** The journal, for a test that replays it; absent if nothing was recorded. */
   recorded?: Recorded;

@@ -16,7 +16,7 @@ import type { Deployment } from "../../server/kernel/servlets/deployment.ts";
 import type { Ending } from "../../server/kernel/wasm/call.ts";
 
 /**
- * Whose state is meant, of a servlet that keeps some.
+ * The caller and session whose state is meant.
  *
  * @example
  * const journal = await loadServlet("plugins/journal");
@@ -27,7 +27,7 @@ import type { Ending } from "../../server/kernel/wasm/call.ts";
 export interface Whose {
   /** The caller's name; anonymous by default. */
   caller?: string;
-  /** The id of its session; without sessions by default. */
+  /** The session's id; no session by default. */
   session?: string;
 }
 
@@ -36,13 +36,13 @@ export const principalOf = ({ caller }: Whose): Principal =>
 
 interface StateEntry {
   state: ScopeState;
-  /** Settles when its calls so far have ended. */
+  /** Settles when all earlier calls have ended. */
   idle: Promise<unknown>;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The state of a servlet under test, in databases in memory. */
+/** The states of a servlet under test, in databases in memory. */
 export class TestStates {
   readonly #servlet: PreparedServlet;
   readonly #kept = new Map<string, StateEntry>();
@@ -53,7 +53,7 @@ export class TestStates {
     this.#newStorage = newStorage;
   }
 
-  /** Runs an export in the state of its caller, after the calls that came before. */
+  /** Runs an export in the state of its caller, after earlier calls in that state have ended. */
   run(deployment: Deployment, run: { export: string; input: string }, call: CallContext) {
     const servlet = this.#servlet;
     const { recorded, keeper } = call;
@@ -64,7 +64,7 @@ export class TestStates {
       ...begunBy(call),
     };
     const program = programOf(servlet, deployment);
-    // A test that gives a record wants it played, not the ending that it had.
+    // A durable call would return the recorded ending; a test with a journal wants a replay.
     const whole = { ...run, servlet, program, setup, isDurable: false };
     return this.#inTurn(scopeOf(servlet.manifest, call), async (state): Promise<Ending> => {
       const ending = await state.call(whole);
@@ -75,7 +75,7 @@ export class TestStates {
     });
   }
 
-  /** All files, by the paths by which the servlet knows them: as text, or as bytes where they are not UTF-8. */
+  /** All files, by the paths that the servlet uses: as text, or as bytes if a file is not UTF-8. */
   files(whose: Whose): Promise<Record<string, string | Uint8Array>> {
     return this.#withFiles(whose, (files) => {
       const found: Record<string, string | Uint8Array> = {};
@@ -90,7 +90,7 @@ export class TestStates {
     });
   }
 
-  /** Writes files, also into folders that are read-only for the servlet. */
+  /** Writes files, even into folders that are read-only for the servlet. */
   write(contents: Readonly<Record<string, string | Uint8Array>>, whose: Whose): Promise<void> {
     return this.#withFiles(whose, async (files, state) => {
       for (const [path, content] of Object.entries(contents)) {

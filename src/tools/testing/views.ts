@@ -1,4 +1,4 @@
-/** Views in tests: the calls that a view may make, and its page in a real browser. */
+/** Tests views: the calls that a view may make, and its page in a real browser. */
 import type {
   CallToolResult,
   Json,
@@ -13,7 +13,7 @@ import { viewResources } from "../../server/features/views/views.ts";
 import type { Script, Tested } from "./script.ts";
 
 /**
- * The parts of a browser's page that a test needs, as playwright has it.
+ * The part of playwright's `Page` that a test of a view needs.
  *
  * @example
  * import { chromium } from "playwright-core";
@@ -36,7 +36,7 @@ interface BrowserRoute {
 export interface ViewRequest {
   method: string;
   params: Json;
-  /** Of a tool that it has called. */
+  /** The result, if the request is a tool call. */
   result?: CallToolResult;
 }
 
@@ -52,11 +52,11 @@ export interface ViewRequest {
 export interface ViewUnderTest {
   /** The HTML document. */
   html: string;
-  /** Calls a tool as the view does; rejects where a view may not call it. */
+  /** Calls a tool as the view does; rejects if views may not call the tool. */
   call(tool: string, args?: Json, script?: Script): Promise<Tested<CallToolResult>>;
   /**
-   * Shows the view in a browser's page, as clients do: in a frame without an origin, under the policy of its `csp`. The tool is
-   * called with these arguments, and the view gets them and the result. Resolves when the view has connected.
+   * Shows the view in a browser's page as clients do: in a frame with an opaque origin, under the policy of its `csp`.
+   * Calls the tool, and sends its arguments and result to the view. Resolves when the view has connected.
    */
   open<P extends BrowserPage>(
     page: P,
@@ -69,7 +69,7 @@ export interface ViewUnderTest {
   }>;
 }
 
-/** How the servlet of a view is called. */
+/** The servlet of a view, with the methods that call it. */
 export interface ViewsServlet {
   servlet: PreparedServlet;
   lists: Lists;
@@ -104,7 +104,7 @@ export function viewUnderTest(name: string, of: ViewsServlet): ViewUnderTest {
       const requests: ViewRequest[] = [];
       const connected = Promise.withResolvers<void>();
       const tell = (method: string, params: object) => ({ jsonrpc: "2.0", method, params });
-      /** The answers to a message of the view. */
+      /** The responses to a message of the view. */
       const heard = async ({ id, method, params }: Json): Promise<object[]> => {
         const given = isObject(params) ? params : {};
         const answer = (own: object) => [{ jsonrpc: "2.0", id, ...own }];
@@ -174,10 +174,10 @@ const OFFERED = {
   logging: {},
 };
 
-/** How many views were opened: a page keeps the functions of each. */
+/** Number of opened views, for unique function names: a page cannot remove an exposed function. */
 let opened = 0;
 
-/** The page of the client, which carries messages between the view and the test, by this function. */
+/** The client's page, which passes messages between the view and the test. `heard` is the name of the exposed function. */
 const clientPage = (heard: string) => `<!doctype html>
 <style>html, body, iframe { width: 100%; height: 100%; margin: 0; border: 0 }</style>
 <script>

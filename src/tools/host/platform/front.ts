@@ -3,15 +3,15 @@
 import { storageRoom } from "../../../server/kernel/core/storage-room.ts";
 import { NO_HOST } from "../../../server/kernel/http/private-hosts.ts";
 
-/** Properties that the configuration of workerd's socket passes on, as `ctx.props`. */
+/** Properties in the configuration of workerd's socket, which arrive as `ctx.props`. */
 interface SocketProps {
-  /** A trusted proxy is in front of the server, and says in `X-Forwarded-…` or `Forwarded` how its client came. */
+  /** True if a trusted proxy in front of the server sets `X-Forwarded-…` or `Forwarded`. */
   trustProxy?: boolean;
 }
 
-/** How many requests begin before one waits: to wait for each would cost a small call 0.1 ms of CPU. */
+/** Requests served before one waits for the event loop. A wait for each request would cost 0.1 ms of CPU. */
 const SERVED_AT_ONCE = 16;
-/** Requests since the last that has waited. */
+/** Requests since the last wait. */
 let served = 0;
 
 interface Handler {
@@ -23,12 +23,12 @@ interface Handler {
 }
 
 /**
- * Wraps the Worker for requests from workerd's socket: sets `cf-connecting-ip` to the client's address, whatever the
- * client sent there, and `cf` to no more than the origin at which a trusted proxy says that the client is. So no caller
- * counts as a person at this machine (`isLocal`): callers through a proxy on this machine would have its address.
+ * Wraps the Worker for requests from workerd's socket. Sets `cf-connecting-ip` to the client's address, and replaces
+ * `cf` by the origin that a trusted proxy reports. Without workerd's own `cf`, no caller counts as local (`isLocal`):
+ * callers through a proxy on this machine would have a loopback address.
  *
- * After some requests, those that follow wait until the event loop of workerd is idle: only then does workerd look for new
- * data, connections and due timers. Without that, a few connections that keep it busy are served while all others wait.
+ * After every `SERVED_AT_ONCE` requests, a request waits until workerd's event loop is idle. Only then does workerd poll
+ * for new data, connections and due timers; otherwise a few busy connections would starve all others.
  */
 export const asOnCloudflare = (worker: Handler): Handler => ({
   async fetch(request, env, context) {
@@ -37,7 +37,7 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       await scheduler.wait(0);
       served = 0;
     }
-    // workerd joins repeated Host headers, and passes on names that no URL can have.
+    // workerd joins repeated Host headers, and accepts names that are not valid in a URL.
     if (!URL.canParse(request.url)) return new Response(`${NO_HOST}\n`, { status: 400 });
     const headers = new Headers(request.headers);
     const said = isProxied ? saidBy(headers) : {};
@@ -51,9 +51,9 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
     if (address === undefined) headers.delete("cf-connecting-ip");
     else headers.set("cf-connecting-ip", address);
     const { method, signal } = request;
-    // None can be made of one with a body, and nobody reads that.
+    // A `Request` with method GET or HEAD cannot have a body, and the Worker would not read it.
     const body = method === "GET" || method === "HEAD" ? null : request.body;
-    // The Worker sees the header, too: whether it says `http`.
+    // `http` needs no change here: the Worker itself reads `X-Forwarded-Proto`.
     const url = said.proto === "https" ? request.url.replace(/^http:/, "https:") : request.url;
     const named = said.host === undefined ? undefined : originOf(said.host, said.proto);
     const own = (env as { PUBLIC_URL?: string }).PUBLIC_URL;
@@ -66,13 +66,13 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
       );
     }
     const cf = named ? { forwardedOrigin: named } : {};
-    // A copy of the request itself would keep its `cf`.
+    // Do not copy the request: a copy would keep its `cf`.
     const cleaned: Request = new Request(url, { method, headers, body, signal, cf });
     return worker.fetch(cleaned, env, context);
   },
 });
 
-/** The entrypoint to which the host reports whether the disk is full (`src/tools/host/disk.ts`), on a socket that only the host reaches. */
+/** Receives the host's reports whether the disk is full (`src/tools/host/disk.ts`), on a socket that only the host uses. */
 export const Disk = {
   fetch(request: Request): Response {
     storageRoom.isFull = new URL(request.url).pathname === "/full";
@@ -80,7 +80,7 @@ export const Disk = {
   },
 };
 
-/** The Workers whose log has said that a proxy names the server otherwise, or is not trusted. */
+/** Workers that have already logged a warning about their proxy. */
 const warned = new WeakSet<Handler>();
 
 const BY_PROXIES = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
@@ -88,16 +88,16 @@ const BY_PROXIES = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 const NO_NAME =
   "X-Forwarded-Host (or host in Forwarded) is not the name of a host, with or without a port. Have the proxy send the host of the URL there, or set PUBLIC_URL.\n";
 
-/** A proxy's description of the request that it passes on. */
+/** A proxy's description of a forwarded request. */
 interface Said {
   /** The client's address. */
   for?: string | undefined;
-  /** The host that it has named, as it was sent. */
+  /** The host that the client requested, not validated. */
   host?: string | undefined;
   proto?: "http" | "https" | undefined;
 }
 
-/** The description by the nearest proxy: it has added the last values. `X-Forwarded-…` is what most proxies write. */
+/** The nearest proxy's description, which is the last value of each header. Prefers `X-Forwarded-…` to `Forwarded`. */
 function saidBy(headers: Headers): Said {
   const last = (name: string) => headers.get(name)?.split(",").at(-1)?.trim();
   const forwarded = lastElement(headers.get("forwarded") ?? "");
@@ -120,11 +120,11 @@ function lastElement(text: string): Map<string, string> {
   return found;
 }
 
-/** The origin with this host, by https unless the proxy says otherwise: it holds the certificate. Null for no host. */
+/** The origin with this host, by default with https, because proxies usually terminate TLS. Null for an invalid host. */
 const originOf = (host: string, proto = "https"): string | null =>
   (/^[^/?#@\\\s]+$/.test(host) ? URL.parse(`${proto}://${host}`)?.origin : null) ?? null;
 
-/** An address without its port, as in `192.0.2.1:40172` and `[2001:db8::1]:40172`; undefined for no address. */
+/** The address in `192.0.2.1:40172` or `[2001:db8::1]:40172`, without its port; undefined if it is not an IP address. */
 function addressIn(text = ""): string | undefined {
   const address = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([^:]+):\d+$/, "$1");
   return /^[\da-f.:]+$/i.test(address) ? address : undefined;
