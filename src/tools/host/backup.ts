@@ -1,4 +1,4 @@
-/** Backs up the data of a server, even while it runs, and restores it: `npm run backup -- DIR`, `npm run restore -- DIR`. */
+/** `npm run backup -- DIR` and `npm run restore -- DIR`: copy a server's data, even while it runs, and restore it. */
 import { argumentsIn, misused } from "../bundle/arguments.ts";
 import { runCommand } from "../bundle/refusal.ts";
 import { backUp, restoreBackup, type Copied } from "./backups.ts";

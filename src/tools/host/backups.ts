@@ -20,7 +20,7 @@ import { Refusal } from "../bundle/refusal.ts";
 import { jsonIn } from "../../server/kernel/core/text.ts";
 import { objectsIn, OWN_MODE, takeStorage, whileHeld } from "./storage.ts";
 
-/** Lists the files of a backup. It is written last: a folder without it is not a complete backup. */
+/** The file that lists the files of a backup. It is written last: without it, a backup is incomplete. */
 const INDEX = "backup.json";
 const FORMAT = 1;
 
@@ -35,7 +35,7 @@ const indexSchema = z.object({
 
 type Files = z.infer<typeof indexSchema>["files"];
 
-/** The size of a backup. `heldMs` is how long the server was paused for it. */
+/** The size of a backup. `heldMs` is the time for which the server was paused. */
 export interface Copied {
   files: number;
   bytes: number;
@@ -43,8 +43,8 @@ export interface Copied {
 }
 
 /**
- * Copies the data of a server, which is paused meanwhile. The copy is crash-consistent: it holds what a power failure at
- * that moment would have left. Throws a `Refusal`.
+ * Copies the data of a server, which is paused during the copy. The copy is crash-consistent: it equals the data after a
+ * power failure at that moment. Throws a `Refusal`.
  */
 export async function backUp(storage: string, to: string): Promise<Copied> {
   const objects = objectsIn(resolve(storage));
@@ -84,7 +84,7 @@ export async function restoreBackup(from: string, storage: string): Promise<Copi
     await rm(unfinished, { recursive: true, force: true });
     await mkdir(unfinished, { mode: OWN_MODE });
     await copyAll(Object.keys(files), objectsIn(from), unfinished);
-    // It takes the place of the empty folder, which Windows wants to be gone first.
+    // On Windows, `rename` does not replace an empty folder.
     if (process.platform === "win32") await rmdir(taken.objects);
     await rename(unfinished, taken.objects);
   } finally {
@@ -94,7 +94,7 @@ export async function restoreBackup(from: string, storage: string): Promise<Copi
   return { files: sizes.length, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0), heldMs: 0 };
 }
 
-/** The files of a backup, after each was compared with its digest. Throws a `Refusal`. */
+/** The files of a backup, after a check of their digests. Throws a `Refusal`. */
 async function verified(folder: string): Promise<Files> {
   const text = await readFile(join(folder, INDEX), "utf8").catch(() => undefined);
   if (text === undefined)
@@ -114,7 +114,7 @@ async function verified(folder: string): Promise<Files> {
   return data.files;
 }
 
-/** The paths of databases and their logs. The index of a log (`-shm`) is made again from it. Throws a `Refusal`. */
+/** The paths of databases and their logs. SQLite recreates a log's index (`-shm`). Throws a `Refusal`. */
 async function databasesIn(folder: string): Promise<string[]> {
   const all = await readdir(folder, { recursive: true, withFileTypes: true });
   const pathOf = (entry: Dirent) => relative(folder, join(entry.parentPath, entry.name));

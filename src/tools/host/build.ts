@@ -7,16 +7,15 @@ import type { Configuration } from "./configuration.ts";
 import { MAIN } from "./modules.ts";
 import { PLATFORM } from "./stores.ts";
 
-/** The path of a Worker's main module, the paths of several Workers by name, or the source of a main module. */
+/** The path of a main module, the paths of several Workers' main modules by name, or the source of a main module. */
 type Entry = string | Record<string, string> | { contents: string; resolveDir: string };
 
-/** A module that esbuild has copied: its name ends with a hash of its content. */
+/** Name of a module that esbuild has copied: it ends with a hash of the content. */
 const COPIED = /-[A-Z0-9]{8}\.(wasm|bin|txt)$/;
 
 /**
- * Builds a Worker, minified, into `folder`: `index.js`, and the wasm and data files that it imports. Of
- * several paths, each becomes a Worker in one file, `NAME.js`. Removes the modules of an earlier build that it does not
- * import: workerd would load them all the same.
+ * Builds a minified Worker into `folder`: `index.js`, and the wasm and data files that it imports. With several paths,
+ * each becomes a Worker in one file, `NAME.js`. Removes unused modules of an earlier build, which workerd would load.
  */
 export async function buildWorker(entry: Entry, folder: string): Promise<string> {
   const { metafile } = await build({
@@ -48,7 +47,7 @@ const hasSource = (entry: object): entry is { contents: string; resolveDir: stri
 
 const SOURCES = resolve(import.meta.dirname, "./platform");
 
-/** Builds a server's Worker, and the Workers that stand in for the platform, into a folder. Throws a `Refusal`. */
+/** Builds a server's Worker and the platform Workers into a folder. Throws a `Refusal`. */
 export async function buildHosted({ main }: Configuration, folder: string): Promise<void> {
   const contents = `import worker from ${JSON.stringify(main)};
 import { asOnCloudflare, Disk } from ${JSON.stringify(join(SOURCES, `front${OWN_EXTENSION}`))};
@@ -66,7 +65,7 @@ export default asOnCloudflare(worker);
   }
 }
 
-/** Builds the Workers that stand in for the platform, into their folder below the Worker's. */
+/** Builds the platform Workers (the stores of KV and R2) into their folder below the Worker's. */
 export const buildPlatform = (folder: string): Promise<string> =>
   buildWorker(
     {

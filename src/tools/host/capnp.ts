@@ -1,4 +1,4 @@
-/** Cap'n Proto's text format, which workerd reads its configuration in. https://capnproto.org/language.html */
+/** Cap'n Proto's text format, the format of workerd's configuration. https://capnproto.org/language.html */
 
 /** A file below an import path (`-I`), whose content becomes the value. */
 export class Embed {
@@ -9,7 +9,7 @@ export class Embed {
   }
 }
 
-/** A value: an object is a struct, without the fields that are undefined, and null is `void`. */
+/** A value. An object is a struct, whose undefined fields are omitted; null is `void`. */
 type Value = string | number | boolean | null | Embed | readonly Value[] | Struct;
 
 export interface Struct {
@@ -31,10 +31,10 @@ export function write(value: Value): string {
 
 const isList = (value: Value): value is readonly Value[] => Array.isArray(value);
 
-/** A string literal. Its escapes are those of C: there is no `\u`, and all else is UTF-8. */
+/** A string literal in UTF-8, with the escapes of C, which do not include `\u`. */
 const quoted = (text: string): string => `"${text.replace(/["\\]|\p{Cc}/gu, escaped)}"`;
 
-/** Of the control characters, those above U+007F can stand as they are. */
+/** Escapes a character; control characters above U+007F need no escape. */
 const escaped = (character: string): string => {
   const code = character.charCodeAt(0);
   return code < 0x80 ? `\\x${code.toString(16).padStart(2, "0")}` : character;

@@ -6,7 +6,7 @@ import { Refusal } from "../bundle/refusal.ts";
 
 /** The part of wrangler.toml that `start` uses. */
 export interface Configuration {
-  /** The folder that its paths are relative to. */
+  /** Base folder of the configuration's paths. */
   folder: string;
   /** The main module of the Worker. */
   main: string;
@@ -15,15 +15,15 @@ export interface Configuration {
   vars: Readonly<Record<string, unknown>>;
   /** Secrets that the deployment needs. */
   secrets: readonly string[];
-  /** The classes of Durable Objects by the names of their bindings. */
+  /** Durable Object classes by the names of their bindings. */
   objects: Readonly<Record<string, string>>;
-  /** By class, the name under which its data is stored: the one that it was created with. */
+  /** By class, the name under which its data is stored: the class's original name. */
   storageNames: Readonly<Record<string, string>>;
   assets?: { directory: string; binding: string };
   kv: readonly string[];
   buckets: readonly string[];
   loaders: readonly string[];
-  /** Bindings of rate limits, which workerd does not have: without them the server counts calls in Durable Objects. */
+  /** Rate limit bindings, which workerd lacks. Without them, the server counts calls in Durable Objects. */
   rateLimits: readonly string[];
 }
 
@@ -64,14 +64,14 @@ const schema = z.strictObject({
   ratelimits: z.array(z.object({ name: binding })).default([]),
 });
 
-/** Keys that only concern how and where wrangler builds and deploys. */
+/** Keys that only concern wrangler's build and deployment. */
 const DEPLOYMENT_KEYS = new Set([
   ...["$schema", "account_id", "build", "cache", "dev", "env", "keep_names", "keep_vars", "limits"],
   ...["logpush", "minify", "name", "no_bundle", "observability", "placement", "preview_urls"],
   ...["route", "routes", "send_metrics", "upload_source_maps", "workers_dev"],
 ]);
 
-/** Reads wrangler.toml. Throws a `Refusal` for what this server cannot provide. */
+/** Reads wrangler.toml. Throws a `Refusal` for settings that this server does not support. */
 export async function readConfiguration(path: string): Promise<Configuration> {
   const settings = Object.fromEntries(
     Object.entries(await readToml(path)).filter(([key]) => !DEPLOYMENT_KEYS.has(key)),
@@ -131,7 +131,7 @@ function described(issue: z.core.$ZodIssue): string {
   return `${at} ${issue.message}`;
 }
 
-/** By class, the name that it was created with: its data stays under that name when the class is renamed. */
+/** By class, its original name: the data stays under that name when the class is renamed. */
 function namesOf(
   migrations: readonly {
     new_sqlite_classes: readonly string[];

@@ -3,7 +3,7 @@ import { metricSettings, traceSettings } from "../../server/kernel/observe/otel-
 import { COLLECTOR } from "../../server/kernel/settings/own-names.ts";
 import { fromEnvironment, workerService, type ExtraServices } from "./workerd-config.ts";
 
-/** Variables that only the exporter receives: they hold the collector's keys. */
+/** Variables that only the exporter receives, because they contain the collector's keys. */
 export const EXPORTER_ONLY = /^OTEL_EXPORTER_OTLP_((TRACES|METRICS)_)?HEADERS$/;
 
 /**

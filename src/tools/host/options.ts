@@ -43,7 +43,7 @@ const OPTIONS = {
 export const startOptions = (args: string[] = process.argv.slice(2)) =>
   argumentsIn({ args, options: OPTIONS }, USAGE).values;
 
-/** The Worker's variables. Throws a `Refusal` for settings that are invalid, or that do not name the server's audience. */
+/** The Worker's variables. Throws a `Refusal` for settings that are invalid, or do not name the server's audience. */
 export async function checkedVariables(
   { secrets, "from-env": names = [] }: ReturnType<typeof startOptions>,
   configuration: Configuration,
@@ -59,7 +59,7 @@ export async function checkedVariables(
   return variables;
 }
 
-/** The variables of `npm start` with these arguments. Throws a `Refusal` if the server could not start with them. */
+/** The variables of `npm start` with these arguments. Throws a `Refusal` if the server cannot start with them. */
 export async function variablesForStart(args: string[]): Promise<Record<string, string>> {
   const values = startOptions(args);
   return checkedVariables(values, await readConfiguration(values.config));

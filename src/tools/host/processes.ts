@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** Processes are inspected through /proc; where there is none, with `ps`, which containers may lack. */
+/** True if processes can be inspected through /proc; otherwise `ps` is used, which containers may lack. */
 const HAS_PROC = existsSync("/proc/self/stat");
 
 const ps = (pid: number, column: string): Promise<string> =>
@@ -26,7 +26,7 @@ export async function freeze(pid: number): Promise<void> {
   while (!/^[TZ]/.test(await stateOf(pid))) await pause(1);
 }
 
-/** The state of a process, which begins with the letter that `ps` shows; Z if there is no such process. */
+/** The state of a process, which begins with the letter that `ps` shows; Z if the process does not exist. */
 async function stateOf(pid: number): Promise<string> {
   if (!HAS_PROC) return (await ps(pid, "stat")) || "Z";
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => ") Z");

@@ -24,7 +24,7 @@ export interface Hosted {
   port: number;
   /** Path of the socket on which the Worker receives whether the disk is full; absent for a Worker without `Disk`. */
   diskSocket?: string;
-  /** Trust a reverse proxy's headers for the client's address, and for the address that the client has used. */
+  /** Trust a reverse proxy's headers for the client's address and for the requested host. */
   trustProxy: boolean;
   /** Servlets may reach private networks. */
   privateNetwork: boolean;

@@ -1,6 +1,6 @@
 /**
- * Writes a folder with all that a server needs to run, without the build tools: `npm run standalone -- DIR`. Start it there
- * with `node start.js --worker worker`. The Dockerfile copies this folder into its image.
+ * `npm run standalone -- DIR`: writes a folder with a complete server, without the build tools. Start it there with
+ * `node start.js --worker worker`. The Dockerfile copies this folder into its image.
  */
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -14,7 +14,7 @@ import { readConfiguration } from "./configuration.ts";
 
 const USAGE = "npm run standalone -- DIR [--config FILE]";
 
-/** In the folder from the first. Without it a package.json in a folder above could say that its scripts are CommonJS. */
+/** Written first. Without it, a package.json in a parent folder could make the scripts CommonJS. */
 const PACKAGE = '{ "name": "edge-servlets-standalone", "private": true, "type": "module" }\n';
 
 async function main(): Promise<void> {
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   console.log(`${out} has the server. Start it there: node start.js --worker worker`);
 }
 
-/** Makes the folder, or reuses one that this command has made. Throws a `Refusal` for another that is not empty: it would be overwritten. */
+/** Makes the folder, or reuses one that this command has made. Throws a `Refusal` for any other non-empty folder. */
 async function claim(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const file = join(folder, "package.json");
@@ -65,7 +65,7 @@ async function claim(folder: string): Promise<void> {
   await writeFile(file, PACKAGE);
 }
 
-/** A script that ends the process where its Node is too old. */
+/** A script that ends the process if its Node is too old. */
 async function demandingNode(): Promise<string> {
   const text = await readFile(join(BIN, "demand-node.js"), "utf8");
   return `{\n${text.replaceAll("export function", "function")}\ndemandNode();\n}`;
@@ -74,7 +74,7 @@ async function demandingNode(): Promise<string> {
 const BIN = join(OWN_FOLDER, isInstalled ? "bin" : "package/bin");
 const RECURSIVE = { recursive: true, dereference: true };
 const ARCHITECTURE = process.arch === "x64" ? "64" : process.arch;
-/** The suffix of the package that has the program for this platform. */
+/** Suffix of the package with workerd's program for this platform. */
 const PLATFORM = `${process.platform === "win32" ? "windows" : process.platform}-${ARCHITECTURE}`;
 
 await runCommand(main);

@@ -1,5 +1,5 @@
 /**
- * Serves the Worker on this machine with workerd: `npm start -- [OPTION…]`. All its data is in one folder.
+ * `npm start -- [OPTION…]`: serves the Worker on this machine with workerd. All data is in one folder.
  * See docs/self-hosting.md.
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ const numberIn = (text: string, name: string, most: number): number => {
   throw new Refusal(`${name} ${text} is not valid. Expected a whole number from 0 to ${most}.`);
 };
 
-/** Loads the build tools only here: a standalone server has none. */
+/** Imports the build tools on demand, because a standalone server has none. */
 async function buildInto(folder: string, configuration: Configuration): Promise<void> {
   const { buildHosted } = await import("./build.ts");
   await buildHosted(configuration, folder);
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
   };
   const supervisor: Supervisor = new Supervisor({ start, say });
   const storage = await takeStorage(values.storage, supervisor.hold);
-  // Only now: an orphaned workerd may have held the port until `takeStorage` killed it.
+  // Check the port after `takeStorage`, which kills an orphaned workerd that may use the port.
   await demandFree(host, port);
   const diskSocket = socketIn(storage.path, DISK_SOCKET);
   const disk = new DiskWatch({ folder: storage.path, socket: diskSocket, say });
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
     file: join(PLATFORM, "exporter.js"),
     compatibilityDate: configuration.compatibilityDate,
   });
-  // A Worker that an earlier version has built lacks the entrypoint: then only the log says that the disk is full.
+  // A Worker built by an earlier version lacks the entrypoint. Then a full disk is only logged.
   const script = await readFile(join(worker, MAIN), "utf8").catch(() => "");
   const knowsDisk = /export ?\{[^}]*\bDisk\b[^}]*\}/.test(script);
   const hosted: Hosted = {
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
   disk.start();
   const origin = `http://${host.includes(":") ? `[${host}]` : host}:${ports.get("http")}`;
   say(`serves ${origin}/mcp`);
-  // The Worker logs what its configuration lacks at its first request.
+  // The first request makes the Worker log what its configuration lacks.
   void fetch(`${origin}/health`).catch(() => {});
 
   function stop(signal: "SIGTERM" | "SIGINT"): void {

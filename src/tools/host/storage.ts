@@ -139,7 +139,7 @@ export function socketIn(folder: string, name = SOCKET): string {
   );
 }
 
-/** A connection to the socket; undefined if no process listens on it. Throws a `Refusal` if that cannot be determined. */
+/** A connection to the socket; undefined if no process listens on it. Throws a `Refusal` if that is unknown. */
 function connected(path: string): Promise<Socket | undefined> {
   return new Promise((done, fail) => {
     const socket = connect(path, () => done(socket));
@@ -155,7 +155,7 @@ function connected(path: string): Promise<Socket | undefined> {
   });
 }
 
-/** The folder's server, for messages: `, process 4711`, or empty if unknown. The id may be that of another container. */
+/** The folder's server, for messages: `, process 4711`, or empty if unknown. The id may be from another container. */
 async function processOf(folder: string): Promise<string> {
   const pid = await readFile(join(folder, SERVER), "utf8").catch(() => "");
   return pid === "" ? "" : `, process ${pid}`;

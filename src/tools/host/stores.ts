@@ -2,10 +2,10 @@ import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
 import { workerService } from "./workerd-config.ts";
 
-/** The folder, below the Worker's, with the Workers that stand in for the platform. */
+/** The folder of the platform Workers, below the Worker's. */
 export const PLATFORM = "platform";
 
-/** For each kind of store of which workerd has only the binding: our script, and the class of its Durable Object. */
+/** By kind of binding: the script of its store, and the class of the store's Durable Object. */
 const STORES = {
   kvNamespace: { script: "kv", class: "KvStore" },
   r2Bucket: { script: "r2", class: "R2Store" },
@@ -15,7 +15,7 @@ interface Store {
   /** The name of its binding. */
   name: string;
   kind: keyof typeof STORES;
-  /** The name of its service, and of its folder in the storage. */
+  /** Name of its service, and of its folder in `objects/`. */
   service: string;
 }
 

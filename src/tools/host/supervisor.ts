@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freeze } from "./processes.ts";
 import { NotStarted, type Workerd } from "./workerd.ts";
 
-/** The pause before a restart doubles up to the longest; after a process that ran longer than that, it is the first again. */
+/** The pause before a restart doubles up to `LONGEST_PAUSE_MS`. It is reset after a process has run for longer. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 
@@ -18,14 +18,14 @@ export class Supervisor {
   readonly #parts: SupervisorParts;
   #current: Workerd | undefined;
   #stopping = false;
-  /** Settles when the last start, hold or stop is done: each waits for the one before it. */
+  /** Settles when the last queued start, hold or stop is done. These operations run one at a time. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts;
   }
 
-  /** Starts workerd for the first time. Throws `NotStarted`, and does not retry: the cause is most likely permanent. */
+  /** Starts workerd for the first time. Throws `NotStarted` without a retry: the cause is most likely permanent. */
   start(): Promise<Workerd> {
     return this.#start(FIRST_PAUSE_MS);
   }
@@ -44,8 +44,8 @@ export class Supervisor {
   }
 
   /**
-   * Lets open calls end within `graceMs`, and then cuts them off; durable calls go on after the next start. Returns false
-   * if calls were cut off. A held process stays paused: a backup must not copy what it would write at its end.
+   * Stops workerd. Open calls have `graceMs` to end; durable calls resume after the next start. Returns false if calls
+   * were cut off. A paused process stays paused, because a backup must not copy its last writes.
    */
   async stop(graceMs: number): Promise<boolean> {
     this.#stopping = true;
@@ -83,7 +83,7 @@ export class Supervisor {
     };
   };
 
-  /** Waits until the process is left alone, and keeps others off it until the function is called that it gives. */
+  /** Waits for earlier operations on the process. Returns a function that lets the next one begin. */
   async #takeTurn(): Promise<() => void> {
     const before = this.#turn;
     const { promise, resolve } = Promise.withResolvers<void>();

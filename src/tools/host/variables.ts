@@ -5,21 +5,21 @@ import { variablesIn } from "../bundle/variable-files.ts";
 import { otelSettingNames } from "../../server/kernel/observe/otel-settings.ts";
 import type { Configuration } from "./configuration.ts";
 
-/** The longest variable that Linux passes to a process, in bytes, including its name. */
+/** Maximum length of a variable that Linux passes to a process, in bytes, including its name. */
 const LONGEST = 131_072 - 2;
 
-/** Where variables and secrets come from. */
+/** The sources of variables and secrets. */
 interface VariableSources {
-  /** Files like `.dev.vars`, with lines `NAME=value`; what an earlier one has overrides. */
+  /** Files like `.dev.vars`, with lines `NAME=value`. Earlier files override later ones. */
   files?: readonly string[];
-  /** More names to take from the environment, beside settings, `vars` and required secrets. */
+  /** Further names to read from the environment, besides settings, `vars` and required secrets. */
   names?: readonly string[];
   environment: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * The Worker's variables and secrets: `vars` of wrangler.toml, overridden by the files, and that by the environment,
- * from which only known names are taken. Throws a `Refusal`.
+ * The Worker's variables and secrets. The environment, of which only known names are read, overrides the files, and
+ * these override `vars` of wrangler.toml. Throws a `Refusal`.
  */
 export async function readVariables(
   { vars, secrets }: Configuration,

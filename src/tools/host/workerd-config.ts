@@ -14,7 +14,7 @@ export const configText = (config: WorkerdConfig): string =>
 /** The Worker collects garbage itself: see `src/server/kernel/wasm/garbage.ts`. */
 const V8_FLAGS = ["--expose-gc"];
 
-/** More services, and fields and bindings of the server's Worker that refer to them, such as `streamingTails`. */
+/** Further services, and the fields and bindings of the server's Worker that refer to them, such as `streamingTails`. */
 export interface ExtraServices {
   services: readonly Struct[];
   worker: Struct;
@@ -23,14 +23,14 @@ export interface ExtraServices {
 
 interface WorkerService {
   name: string;
-  /** Its files, by their paths below the import path; the first one is the main module. */
+  /** Paths of its files below the import path; the first is the main module. */
   files: readonly string[];
   compatibilityDate: string;
   compatibilityFlags?: readonly string[];
   bindings?: readonly Struct[];
   /** Its stored Durable Objects: by class, the unique key that names their storage. */
   objects?: Readonly<Record<string, string>>;
-  /** The service with the folder for their data. */
+  /** Name of the service with the folder for their data. */
   storage?: string;
   /** Other fields of the Worker, such as `tails`. */
   more?: Struct;
@@ -62,11 +62,11 @@ export function workerService(worker: WorkerService): Struct {
   };
 }
 
-/** A folder as a service. Relative paths would be those of workerd's own working directory. */
+/** A folder as a service. The path must be absolute: relative ones depend on workerd's working directory. */
 export const folderService = (name: string, path: string, writable = false): Struct => ({
   name,
   disk: { path, writable },
 });
 
-/** A text binding whose value workerd takes from its environment, so that no secret is in a file. */
+/** A text binding whose value workerd reads from its environment, so that no secret is in a file. */
 export const fromEnvironment = (name: string): Struct => ({ name, fromEnvironment: name });

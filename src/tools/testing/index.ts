@@ -72,8 +72,8 @@ export interface ServletUnderTest {
   ): Promise<Tested<GetPromptResult>>;
   complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
   /**
-   * All files in the folders of a servlet with state, by the paths that the servlet uses: as text, or as bytes if a file
-   * is not UTF-8. `whose` selects the caller and session.
+   * All files in the folders of a servlet with state, by the paths that the servlet uses: as text, or as bytes if a
+   * file is not UTF-8. `whose` selects the caller and session.
    */
   files(whose?: Whose): Promise<Record<string, string | Uint8Array>>;
   /** Writes files into the servlet's folders, even read-only ones. Creates missing folders. */
@@ -83,8 +83,8 @@ export interface ServletUnderTest {
 }
 
 /**
- * Builds the servlet in this folder, and prepares it for calls. Its state (`state` in the manifest) lasts as long as the
- * returned object. Throws a `Refusal` if the servlet cannot be built.
+ * Builds the servlet in this folder, and prepares it for calls. Its state (`state` in the manifest) lasts as long as
+ * the returned object. Throws a `Refusal` if the servlet cannot be built.
  *
  * @example
  * import { loadServlet } from "edge-servlets/testing";
@@ -169,7 +169,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
     };
     const context = { ...call, keeper: recorder, ...(recorded && { recorded }) };
     const result = await work(registry, context, recorder).catch(async (error: unknown) => {
-      // An entry is also unknown if the servlet could not list it, such as without a required setting: report that reason.
+      // An entry is also unknown if the servlet could not list it, such as without a required setting: say why.
       const { failures } = await registry.catalog();
       const why = failures?.get(servlet.name)?.[0];
       if (why === undefined || !String(error).includes("Unknown ")) throw withoutWorker(error);
@@ -230,7 +230,7 @@ async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
 /** Arguments as they arrive over the wire. */
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
-/** The context for the next run of a call, after an interruption by `alwaysReplay` or an ask, which the script answers. */
+/** The context for the next run of a call, after an interruption by `alwaysReplay`, or by asks that the script answers. */
 async function goneOn(
   { ask, signal }: CallContext,
   { reason, recorded, state }: Waiting,

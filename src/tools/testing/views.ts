@@ -177,7 +177,7 @@ const OFFERED = {
 /** Number of opened views, for unique function names: a page cannot remove an exposed function. */
 let opened = 0;
 
-/** The client's page, which passes messages between the view and the test. `heard` is the name of the exposed function. */
+/** The client's page, which passes messages between the view and the test by the exposed function `heard`. */
 const clientPage = (heard: string) => `<!doctype html>
 <style>html, body, iframe { width: 100%; height: 100%; margin: 0; border: 0 }</style>
 <script>

@@ -27,8 +27,8 @@ interface Handler {
  * `cf` by the origin that a trusted proxy reports. Without workerd's own `cf`, no caller counts as local (`isLocal`):
  * callers through a proxy on this machine would have a loopback address.
  *
- * After every `SERVED_AT_ONCE` requests, a request waits until workerd's event loop is idle. Only then does workerd poll
- * for new data, connections and due timers; otherwise a few busy connections would starve all others.
+ * After every `SERVED_AT_ONCE` requests, a request waits until workerd's event loop is idle. Only then does workerd
+ * poll for new data, connections and due timers; otherwise a few busy connections would starve all others.
  */
 export const asOnCloudflare = (worker: Handler): Handler => ({
   async fetch(request, env, context) {
@@ -72,7 +72,7 @@ export const asOnCloudflare = (worker: Handler): Handler => ({
   },
 });
 
-/** Receives the host's reports whether the disk is full (`src/tools/host/disk.ts`), on a socket that only the host uses. */
+/** Receives the host's reports on the disk (`src/tools/host/disk.ts`), on a socket that only the host reaches. */
 export const Disk = {
   fetch(request: Request): Response {
     storageRoom.isFull = new URL(request.url).pathname === "/full";
@@ -97,7 +97,7 @@ interface Said {
   proto?: "http" | "https" | undefined;
 }
 
-/** The nearest proxy's description, which is the last value of each header. Prefers `X-Forwarded-…` to `Forwarded`. */
+/** The nearest proxy's description: the last value of each header. Prefers `X-Forwarded-…` to `Forwarded`. */
 function saidBy(headers: Headers): Said {
   const last = (name: string) => headers.get(name)?.split(",").at(-1)?.trim();
   const forwarded = lastElement(headers.get("forwarded") ?? "");
@@ -120,11 +120,11 @@ function lastElement(text: string): Map<string, string> {
   return found;
 }
 
-/** The origin with this host, by default with https, because proxies usually terminate TLS. Null for an invalid host. */
+/** The origin with this host, with https by default, as proxies usually terminate TLS. Null for an invalid host. */
 const originOf = (host: string, proto = "https"): string | null =>
   (/^[^/?#@\\\s]+$/.test(host) ? URL.parse(`${proto}://${host}`)?.origin : null) ?? null;
 
-/** The address in `192.0.2.1:40172` or `[2001:db8::1]:40172`, without its port; undefined if it is not an IP address. */
+/** The address in `192.0.2.1:40172` or `[2001:db8::1]:40172`, without its port; undefined if it is not an address. */
 function addressIn(text = ""): string | undefined {
   const address = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([^:]+):\d+$/, "$1");
   return /^[\da-f.:]+$/i.test(address) ? address : undefined;

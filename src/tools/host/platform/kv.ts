@@ -1,7 +1,7 @@
 /**
- * A KV namespace for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
- * from the database of one Durable Object. It supports what this project uses: get, put and delete of single keys, and
- * list, with expiration and metadata. Unlike Cloudflare's KV, reads are never stale.
+ * A KV namespace for workerd, which has the binding but no store: a Worker that answers the binding's requests from the
+ * database of one Durable Object. It supports the operations that this project uses: get, put and delete of single
+ * keys, and list, with expiration and metadata. Unlike in Cloudflare's KV, reads are never stale.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/kv.c++
  */
 import { DurableObject } from "cloudflare:workers";
@@ -12,7 +12,7 @@ const VALUE_BYTES = 1_900_000;
 const KEY_BYTES = 512;
 const METADATA_BYTES = 1024;
 const PAGE_KEYS = 1000;
-/** The shortest time between sweeps that delete expired entries. Reads never return an expired entry. */
+/** Minimum interval between sweeps that delete expired entries. Reads never return an expired entry. */
 const SWEEP_MS = 60_000;
 /** A noncharacter, which sorts after every key. */
 const LAST = "\u{10ffff}";

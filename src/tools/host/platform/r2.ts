@@ -1,7 +1,7 @@
 /**
- * An R2 bucket for workerd, which has the binding but no store behind it: a Worker that answers the binding's requests
- * from the database of one Durable Object. It supports what the bucket of builds uses: head, get of objects and of ranges
- * of them, put of whole objects with a SHA-256, list by prefix, and delete.
+ * An R2 bucket for workerd, which has the binding but no store: a Worker that answers the binding's requests from the
+ * database of one Durable Object. It supports the operations that the bucket of builds needs: head, get of objects and
+ * ranges, put of whole objects with a SHA-256, list by prefix, and delete.
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/r2-api.capnp
  */
 import { DurableObject } from "cloudflare:workers";
@@ -15,7 +15,7 @@ const KEY_BYTES = 1024;
 const LAST = "\u{10ffff}";
 
 const key = z.string().check(z.minLength(1), z.maxLength(KEY_BYTES));
-/** Numbers of 64 bits are texts. */
+/** 64-bit integers arrive as strings. */
 const integer = z.pipe(z.union([z.string(), z.number()]), z.transform(Number));
 const requestSchema = z.discriminatedUnion("method", [
   z.strictObject({ version: z.unknown(), method: z.literal("head"), object: key }),
@@ -49,7 +49,7 @@ const requestSchema = z.discriminatedUnion("method", [
   }),
 ]);
 
-/** Codes that the binding knows. https://developers.cloudflare.com/r2/api/error-codes/ */
+/** Error codes of the binding. https://developers.cloudflare.com/r2/api/error-codes/ */
 const NO_SUCH_KEY = { status: 404, v4code: 10007 };
 const BAD_DIGEST = { status: 400, v4code: 10037 };
 const BAD_RANGE = { status: 416, v4code: 10039 };
@@ -266,7 +266,7 @@ function encoded(
   return new Response(readable, { headers });
 }
 
-/** Writes as fast as the reader reads. An error ends the response early; its reader notices by the length. */
+/** Writes with backpressure. An error ends the response early, which the reader detects by the length. */
 async function write(
   head: Uint8Array,
   bytes: AsyncIterable<Uint8Array>,
