@@ -1,4 +1,4 @@
-/** Text files that need not be there. One that is there and cannot be read does not count as absent. */
+/** Reads optional text files. An existing file that cannot be read does not count as missing. */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { Refusal } from "./refusal.ts";
@@ -7,7 +7,7 @@ import { Refusal } from "./refusal.ts";
 export const textIfThere = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch((error: unknown) => demandAbsent(path, error));
 
-/** As `textIfThere`, for changes that must not be interrupted. */
+/** Like `textIfThere`, but synchronous, for changes that must not be interrupted. */
 export function textIfThereSync(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

@@ -1,21 +1,21 @@
-/** Languages whose compilers do not come with the project: finds the plugins that authors have built, and warns of stale ones. */
+/** Finds plugins that authors build themselves, with compilers that do not come with the project; warns of stale ones. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { BuildCommand, Language, Toolchain } from "./language.ts";
 
-/** A servlet that was found in the folder `place`. */
+/** A built servlet in the folder `place`. */
 interface Built {
   place: string;
   source: { kind: string; files: readonly string[] };
 }
 
-/** A checkout writes sources and plugins in any order; differences this small mean nothing. */
+/** Smaller differences of time do not count, because a checkout writes sources and plugins in any order. */
 const CHECKOUT_MS = 2000;
 
 const toolchainsOf = (languages: readonly Language[]): Toolchain[] =>
   languages.flatMap((language) => ("toolchain" in language ? language.toolchain : []));
 
-/** The command that builds the sources in this folder, and the file that shows their language; undefined without any. */
+/** The build command for the sources in a folder with these file names; undefined if there is none. */
 export function buildCommandOf(
   names: readonly string[],
   languages: readonly Language[],
@@ -25,7 +25,7 @@ export function buildCommandOf(
     .find(({ sign }) => names.includes(sign));
 }
 
-/** The command that builds the servlet in `folder`, to be run in the project's folder. */
+/** The command that builds the servlet in `folder`, for the project's folder as working directory. */
 export const commandIn = (folder: string, { command }: BuildCommand) =>
   `(cd ${folder} && ${command})`;
 
@@ -48,7 +48,7 @@ export async function buildWarnings(
   const toolchain = toolchainOf(names, languages);
   for (const name of files.filter((one) => toolchain?.sources.test(one))) {
     const path = join(place, name);
-    // Editors make links to nothing.
+    // Editors make broken links.
     const state = await stat(path).catch(() => undefined);
     if (state === undefined || state.mtimeMs < builtAt + CHECKOUT_MS) continue;
     return [`${path} is newer than ${plugin}: ${commandIn(place, build)} builds it again`];
@@ -56,7 +56,7 @@ export async function buildWarnings(
   return [];
 }
 
-/** The plugins that builds have written into folders below this one. */
+/** Plugins that builds have written into subfolders of this folder. */
 export async function builtIn(
   folder: string,
   names: readonly string[],

@@ -6,7 +6,7 @@ import { Refusal } from "./refusal.ts";
 
 /** The files from which `npm run dev` and `npm start` read variables. An earlier file overrides a later one. */
 export function variableFilesIn(folder: string): string[] {
-  // A folder .env may be a virtual environment of Python. A named pipe is fine: some use it to keep secrets off the disk.
+  // A folder .env may be a Python virtual environment. A named pipe is fine: it keeps secrets off the disk.
   const isThere = (name: string) =>
     statSync(join(folder, name), { throwIfNoEntry: false })?.isDirectory() === false;
   // With a .dev.vars, wrangler ignores the other files.
@@ -20,9 +20,9 @@ export const variablesFileIn = (folder: string): string =>
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
- * Parses a file of variables. Throws a `Refusal` for any line that is not blank, a comment or `NAME=value`: skipping it could
- * lose a variable such as `API_KEYS`, and open the server to anybody. Quoted values may span lines.
- * Parses each value by itself: `parseEnv` takes the line below an empty value as that value.
+ * Parses a file of variables. Quoted values may span lines. Throws a `Refusal` for any line that is not blank, a comment
+ * or `NAME=value`: to skip it could lose a variable such as `API_KEYS`, and open the server to anybody.
+ * Parses each value by itself, because `parseEnv` takes the line below an empty value as that value.
  */
 export function variablesIn(text: string, file: string): Record<string, string> {
   const variables: [name: string, value: string][] = [];

@@ -1,4 +1,4 @@
-/** The page of a view: one HTML document that loads nothing, made of a script or of a document and the files that it names. */
+/** Makes the page of a view: one self-contained HTML document, from a script, or from a document and its files. */
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join } from "node:path";
 import { compileFunction } from "node:vm";
@@ -16,7 +16,7 @@ import { DOCS, OWN_EXTENSION } from "./own.ts";
 import { readableFiles, readableText } from "./readable-files.ts";
 import { Refusal } from "./refusal.ts";
 
-/** A view of a manifest, and its `prefix`; `servlet` is the manifest's folder. */
+/** A view in a manifest, with the manifest's `prefix`; `servlet` is the manifest's folder. */
 export type PageView = NonNullable<Manifest["views"]>[string] &
   Pick<Manifest, "prefix"> & { servlet: string };
 type Csp = NonNullable<PageView["csp"]>;
@@ -27,13 +27,13 @@ type Location = NonNullable<Element["sourceCodeLocation"]>;
 /** The folder of the library for views. */
 export const VIEW_LIBRARY = join(import.meta.dirname, "../../kit/view");
 
-/** The library for JSX, which a view need not install. */
+/** The folder of the library for JSX, so that views need not install it. */
 export const PREACT = dirname(createRequire(import.meta.url).resolve("preact/package.json"));
 
-/** True for a file of which a page is made. */
+/** True for a script, for which a page has to be made. */
 export const isViewScript = (file: string): boolean => /\.[jt]sx?$/.test(file);
 
-/** The page of a view whose script is this file. Throws a `Refusal`. */
+/** The page of a view that consists of this script. Throws a `Refusal`. */
 export async function pageOfScript(path: string, view: PageView): Promise<string> {
   const { script, style } = await bundled({ entryPoints: [path] }, view);
   const title = view.title ?? basename(path, extname(path));
@@ -55,7 +55,7 @@ export async function pageOfScript(path: string, view: PageView): Promise<string
 const FRAME_STYLE =
   ":root{color-scheme:light dark}body{margin:0;font-family:var(--font-sans,system-ui,sans-serif)}";
 
-/** The document with the scripts, styles and images within that it names beside `path`. Throws a `Refusal`. */
+/** The document with its scripts, styles and images inlined, which are relative to `path`. Throws a `Refusal`. */
 export async function pageOfDocument(text: string, path: string, view: PageView): Promise<string> {
   const edits = await Promise.all(
     elementsIn(parse(text, { sourceCodeLocationInfo: true })).map((element) =>
@@ -68,7 +68,7 @@ export async function pageOfDocument(text: string, path: string, view: PageView)
   return page;
 }
 
-/** A part of the document, from one offset to another, and what replaces it. */
+/** A replacement of the document's text from offset `from` to `to`. */
 interface Edit {
   from: number;
   to: number;
@@ -76,7 +76,7 @@ interface Edit {
 }
 
 interface Around {
-  /** The document's file. */
+  /** Path of the document. */
   path: string;
   view: PageView;
 }
@@ -87,7 +87,7 @@ function elementsIn(node: Node): Element[] {
   return [...("tagName" in node ? [node] : []), ...inside, ...children];
 }
 
-/** By element: its attributes that name a file to load. */
+/** By element: the attributes that name a file to load. */
 const LOADING = new Map<string, readonly string[]>(
   Object.entries({
     audio: ["src"],
@@ -112,12 +112,12 @@ async function editsFor(node: Element, text: string, around: Around): Promise<Ed
   if (node.tagName === "style") return styleEdits(element, around);
   if (node.tagName !== "link") return fileEdits(element, LOADING.get(node.tagName), around);
   if (relations.includes("stylesheet")) return sheetEdits(element, around);
-  // Other links name pages, and say what will be loaded elsewhere in the document.
+  // Other links name pages, or preload files that the document names elsewhere.
   const isIcon = relations.some((one) => one.endsWith("icon"));
   return fileEdits(element, isIcon ? ["href"] : [], around);
 }
 
-/** An element as it is written in the document. */
+/** An element in the text of the document. */
 class Written {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
@@ -131,7 +131,7 @@ class Written {
     this.#text = text;
   }
 
-  /** The value of an attribute that is a word, whose case does not matter. */
+  /** The value of a case-insensitive attribute, in lower case; empty if it is missing. */
   wordOf(name: string): string {
     return this.attributes.get(name)?.toLowerCase() ?? "";
   }
@@ -155,7 +155,7 @@ class Written {
     return { from: this.#place.startOffset, to: this.#place.endOffset, by };
   }
 
-  /** Gives an attribute another value, or removes it with the space before it. */
+  /** Replaces the value of an attribute, or removes the attribute with the space before it. */
   attribute(name: string, value?: string): Edit[] {
     const at = this.#place.attrs?.[name] ?? this.#place.attrs?.[`xlink:${name}`];
     if (at === undefined) return [];
@@ -169,7 +169,7 @@ async function scriptEdits(element: Written, around: Around): Promise<Edit[]> {
   const src = element.attributes.get("src");
   const type = element.wordOf("type");
   const isModule = type === "module";
-  // Of any other type it is data.
+  // A script of any other type is data.
   if (!isModule && !/^$|(java|ecma)script$/.test(type)) return [];
   if (src === undefined ? !isModule : isOutside(src, around.view)) return [];
   if (!isModule && element.attributes.has("defer"))
@@ -192,7 +192,7 @@ async function styleEdits(element: Written, around: Around): Promise<Edit[]> {
   return [element.within(await sheet(element.inside, around))];
 }
 
-/** Attributes of a link that its style sheet does not need within the document. */
+/** Attributes of a link that an inlined style sheet does not need. */
 const OF_LINKS = new Set(["rel", "href", "type", "as", "crossorigin", "integrity"]);
 
 async function sheetEdits(element: Written, around: Around): Promise<Edit[]> {
@@ -204,7 +204,7 @@ async function sheetEdits(element: Written, around: Around): Promise<Edit[]> {
   return [element.instead(`<style${open}>${style}</style>`)];
 }
 
-/** Edits of an element whose attributes with these names are URLs of files, and of its own style. */
+/** Inlines the files in the attributes with these names, and those in the element's `style`. */
 async function fileEdits(
   element: Written,
   names: readonly string[] = [],
@@ -231,7 +231,7 @@ const UNNAMED = "a view has one file of each image within, and frames of other o
 
 const BESIDE = "https://beside.invalid";
 
-/** True for a URL of another origin, or without one. Throws a `Refusal` for an origin that the view does not declare. */
+/** True for a URL that is not beside the view, such as `data:`. Throws a `Refusal` for an origin that it does not declare. */
 function isOutside(
   url: string,
   { csp }: Pick<PageView, "csp">,
@@ -240,7 +240,7 @@ function isOutside(
   if (/^(data|blob|about):/i.test(url)) return true;
   const found = URL.parse(url, BESIDE);
   if (found === null) throw new Refusal(`it loads ${url}, which is not a URL: correct it`);
-  // A path beside the view has neither a scheme nor a host.
+  // A relative path has the origin of the base URL.
   const { origin, protocol, host } = found;
   if (origin === BESIDE) return false;
   const fits = csp?.[key]?.some((one) => {
@@ -257,7 +257,7 @@ function isOutside(
   return true;
 }
 
-/** The import of a file that a document names by a URL. */
+/** The import specifier for a file that a document names by a relative URL. */
 function beside(url: string): string {
   const path = url.includes("%") ? decoded(url) : url;
   return /^\.{1,2}\//.test(path) ? path : `./${path}`;
@@ -267,11 +267,11 @@ function decoded(url: string): string {
   try {
     return decodeURI(url);
   } catch {
-    return url; // A name with a % of its own.
+    return url; // The name contains a literal %.
   }
 }
 
-/** A script that is no module, whose names are those of the page. */
+/** The text of a classic script, whose top-level names are global in the page. */
 async function classic(file: string, { servlet }: PageView): Promise<string> {
   const text = await readableText(servlet, file.replace(/[?#].*$/, ""));
   if (text === undefined) throw new Refusal(`there is no file ${file}: write it`);
@@ -287,10 +287,10 @@ async function classic(file: string, { servlet }: PageView): Promise<string> {
   }
 }
 
-/** A script as an element of HTML can have it, which ends elsewhere where it has the beginning of a comment in it. */
+/** A script for a script element, with `<!--` escaped: an HTML comment would change the end of the element. */
 const withoutComments = (script: string): string => script.replaceAll("<!--", "\\x3c!--").trim();
 
-/** A file that a document names, as a `data:` URL: esbuild knows the types. */
+/** A file that a document names, as a `data:` URL. esbuild chooses the media type. */
 async function dataUrl(url: string, around: Around): Promise<string> {
   const text = await sheet(`a{background:url(${JSON.stringify(beside(url))})}`, around);
   const [, , written] = /^a\{background:url\((["']?)([^]*)\1\)\}$/.exec(text)!;
@@ -300,7 +300,7 @@ async function dataUrl(url: string, around: Around): Promise<string> {
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 
-/** The endings of files that become `data:` URLs. */
+/** Extensions of files that become `data:` URLs. */
 export const FILES = [
   ...["png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "ico"],
   ...["woff", "woff2", "ttf", "otf", "mp3", "ogg", "wav", "mp4", "webm"],
@@ -328,21 +328,21 @@ const OPTIONS = {
   nodePaths: [dirname(PREACT)],
 } satisfies BuildOptions;
 
-/** A part of the document as an input, whose imports are beside it. */
+/** A part of the document as esbuild's input. Its imports are relative to the document. */
 const inputOf = (contents: string, { path }: Around) => ({
   contents,
   resolveDir: dirname(path),
   sourcefile: path,
 });
 
-/** A style sheet with all that it imports. Throws a `Refusal`. */
+/** A style sheet with all of its imports. Throws a `Refusal`. */
 async function sheet(contents: string, around: Around): Promise<string> {
   const stdin = { ...inputOf(contents, around), loader: "css" as const };
   const [text] = await built({ stdin }, around.view);
   return text!.trim();
 }
 
-/** A script with all that it imports, as a page has it. Throws a `Refusal`. */
+/** A script with all of its imports, and their styles. Throws a `Refusal`. */
 async function bundled(
   input: Pick<BuildOptions, "entryPoints" | "stdin">,
   view: PageView,
@@ -351,7 +351,7 @@ async function bundled(
   return { script: withoutComments(script!), style: style.trim() };
 }
 
-/** The outputs of esbuild: of a script, it and its styles. */
+/** The texts that esbuild writes: a script and then its styles, or a style sheet. */
 async function built(
   input: Pick<BuildOptions, "entryPoints" | "stdin">,
   { csp, prefix, servlet }: PageView,
@@ -372,7 +372,7 @@ async function built(
   }
 }
 
-/** Resolves `edge-servlets/view`, wherever the view is, and refuses the modules of servlets. */
+/** Resolves `edge-servlets/view` from any folder, and refuses the modules for servlets. */
 const viewPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {

@@ -1,4 +1,4 @@
-/** The documents of a servlet's views, as the bundle step finds them. */
+/** The documents of a servlet's views. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../server/kernel/core/limits.ts";
@@ -33,7 +33,7 @@ export async function viewDocuments(
   );
 }
 
-/** The files of the scripts of which the views in a servlet's manifest are made. */
+/** Paths of the view scripts in a servlet's manifest. */
 export const viewScripts = ({ manifest: { views = {} }, place }: FoundServlet): string[] =>
   Object.values(views).flatMap(({ file }) => (isViewScript(file) ? join(place, file) : []));
 

@@ -3,25 +3,25 @@ import { dialects, type DialectName } from "../../server/kernel/servlets/dialect
 import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { suspendsIn } from "../../server/kernel/wasm/link.ts";
 
-/** True for code that does not match the `waits` of its language, of a servlet that may call no tool that waits. */
+/** True if the code does not match the `waits` of its language, and the servlet has no state and may call no tools. */
 export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest): boolean =>
   !keepsState(manifest) && manifest.may_call === undefined && !waits.test(text);
 
-/** Names in code that asks the user: functions of the kits, and members of a result that asks. */
+/** Names in code that asks the user: functions of the kits, and members of a result with questions. */
 const ASKING =
   /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests|get_access_token)\b/;
 
-/** Names in code that may call functions whose names are not in its text, in any interpreted language. */
+/** Names in code that may call functions indirectly, in any interpreted language. */
 const HIDING =
   /\b(?:runScript(?! } = __kit)|exec|eval|getattr|import_module|__import__)\b|\bFunction\(/;
 
-/** True if the code of a servlet in an interpreted language can ask the user; undefined if its text does not show whether. */
+/** True if interpreted code can ask the user; undefined if its text does not show that. */
 export function codeMayAsk(text: string, hasPackages = false): boolean | undefined {
   if (ASKING.test(text)) return true;
   return hasPackages || HIDING.test(text) ? undefined : false;
 }
 
-/** Host functions that ask the user; `get_access_token` does in the device flow. */
+/** Host functions that ask the user; `get_access_token` asks in the device flow. */
 const ASKING_FUNCTIONS = new Set([
   "create_elicitation",
   "request_input",
@@ -35,7 +35,7 @@ export const pluginMayAsk = (wasm: Uint8Array<ArrayBuffer>): boolean =>
     ASKING_FUNCTIONS.has(name),
   ) || Buffer.from(wasm.buffer, wasm.byteOffset, wasm.length).includes("input_required");
 
-/** True for a plugin that imports no function that suspends it, and has not the words of a result that asks. */
+/** True for a plugin without state that imports no suspending function and does not contain `input_required`. */
 export function pluginNeverWaits(
   { wasm, dialect }: { wasm: Uint8Array<ArrayBuffer>; dialect: DialectName },
   manifest: Manifest,

@@ -1,18 +1,18 @@
-/** How the work of a bundle is done: side by side, and each thing once. */
+/** Concurrency in the bundle step. */
 import { availableParallelism } from "node:os";
 import { setFlagsFromString } from "node:v8";
 
 const underWay = new Map<string, Promise<unknown>>();
 
-/** Does the work for a file of the cache; several that want it at the same time share it. */
+/** Runs the work for a file of the cache. Concurrent calls for the same path share one run. */
 export function shared<T>(path: string, work: () => Promise<T>): Promise<T> {
   const begin = () => work().finally(() => underWay.delete(path));
   return underWay.getOrInsertComputed(path, begin) as Promise<T>;
 }
 
 /**
- * Does the work on all items, so many at a time: by default as the machine has cores. Results are in order. None is begun
- * once one has failed.
+ * Runs the work on all items, with limited concurrency: by default the number of cores. Results are in order. After a
+ * failure, no further item begins.
  */
 export async function inTurns<T, R>(
   items: readonly T[],
@@ -37,11 +37,11 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Keeps V8 from optimising WebAssembly in this process: compilers and tools run for a moment in a bundle step, and to
- * optimise them takes longer. What is compiled already stays as it is.
+ * Disables V8's optimising compiler for WebAssembly in this process: compilers and tools run so briefly in a bundle step
+ * that optimising them takes longer. Modules that are compiled already are not affected.
  */
 export function compileQuickly(): void {
-  // V8 derives the others from the first one only as it starts.
+  // V8 derives the other flags from the first only at startup.
   for (const flag of ["--liftoff-only", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"])
     setFlagsFromString(flag);
 }

@@ -1,9 +1,9 @@
-/** How texts in YAML are read that others wrote: in little more time than they are long, which the parser alone does not take. */
+/** Parses untrusted YAML in nearly linear time, which the parser alone does not guarantee. */
 import { isScalar, parseDocument, visit } from "yaml";
 
-/** The value of a text in YAML, as JSON has it. Throws an `Error` that says in one line why there is none. */
+/** The value of a YAML text, as JSON. Throws an `Error` with a one-line message if it is invalid. */
 export function valueInYaml(text: string, maxAliasCount = 100): unknown {
-  // The parser would compare each key with all others, and write out the maps that are keys of maps.
+  // The parser's own check compares each key with all others, and stringifies keys that are maps.
   const document = parseDocument(text, { uniqueKeys: false, logLevel: "error" });
   const [error] = document.errors;
   if (error) throw new Error(error.message.split("\n")[0]!.replace(/:$/, ""));

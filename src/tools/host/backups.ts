@@ -43,8 +43,8 @@ export interface Copied {
 }
 
 /**
- * Copies the data of a server, which is paused during the copy. The copy is crash-consistent: it equals the data after a
- * power failure at that moment. Throws a `Refusal`.
+ * Copies the data of a server, which is paused during the copy. The copy is crash-consistent: it equals the data after
+ * a power failure at that moment. Throws a `Refusal`.
  */
 export async function backUp(storage: string, to: string): Promise<Copied> {
   const objects = objectsIn(resolve(storage));

@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   await cp(values.config, join(out, "wrangler.toml"));
   const { assets, folder } = configuration;
   if (assets) await cp(assets.directory, join(out, relative(folder, assets.directory)), RECURSIVE);
-  // The package workerd has a second copy of the program in bin/, which is left out.
+  // Leave out the second copy of the program, in bin/ of the package workerd.
   for (const name of ["workerd", `@cloudflare/workerd-${PLATFORM}`]) {
     const from = dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
     const filter = (path: string) => path !== join(from, "bin/workerd") || name !== "workerd";

@@ -14,7 +14,7 @@ export const configText = (config: WorkerdConfig): string =>
 /** The Worker collects garbage itself: see `src/server/kernel/wasm/garbage.ts`. */
 const V8_FLAGS = ["--expose-gc"];
 
-/** Further services, and the fields and bindings of the server's Worker that refer to them, such as `streamingTails`. */
+/** Further services, and fields and bindings of the server's Worker that refer to them, such as `streamingTails`. */
 export interface ExtraServices {
   services: readonly Struct[];
   worker: Struct;
@@ -62,7 +62,7 @@ export function workerService(worker: WorkerService): Struct {
   };
 }
 
-/** A folder as a service. The path must be absolute: relative ones depend on workerd's working directory. */
+/** A folder as a service. workerd resolves a relative path against its own working directory. */
 export const folderService = (name: string, path: string, writable = false): Struct => ({
   name,
   disk: { path, writable },

@@ -1,4 +1,4 @@
-/** Adds and removes servlets whose wasm comes from a source: a registry, a URL, S3 or a file. */
+/** Adds and removes servlets whose wasm comes from a registry, a URL, S3 or a file. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { Refusal } from "../refusal.ts";
@@ -13,17 +13,17 @@ import { publicKey, signedBy, type SignaturePolicy } from "./signatures.ts";
 
 /** Who must have signed an image. */
 export interface Trust {
-  /** The file of a public key. */
+  /** Path of a public key. */
   key?: string;
-  /** The identity in the certificate of a keyless signature, with `*` for any characters, and who vouches for it. */
+  /** Glob for the identity in the certificate of a keyless signature; `issuer` is its OIDC issuer. */
   identity?: string;
   issuer?: string;
-  /** The file of another Sigstore's trusted root. */
+  /** Path of the trusted root of another Sigstore instance. */
   trustedRoot?: string;
   allowUnsigned?: boolean;
 }
 
-/** The options of commands that say whose signatures are trusted. */
+/** The command-line options for trusted signers. */
 export const TRUST_OPTIONS = {
   key: { type: "string" },
   identity: { type: "string" },
@@ -32,7 +32,7 @@ export const TRUST_OPTIONS = {
   "allow-unsigned": { type: "boolean" },
 } as const;
 
-/** The trust that these options name; empty without any. */
+/** The trust that the options select; empty without options. */
 export function trustIn(given: {
   [name in keyof typeof TRUST_OPTIONS]?: string | boolean | undefined;
 }): Trust {
@@ -46,18 +46,17 @@ export function trustIn(given: {
 
 export interface AddOptions extends Trust {
   name: string;
-  /** It is added to the first; none may have a servlet of its name. */
+  /** The servlet is added to the first folder. No folder may have a servlet of its name. */
   folders: readonly string[];
   cache: string;
   progress(text: string): void;
-  /** Further members of its servlet.json. */
+  /** Further members of the servlet's servlet.json. */
   manifest?: object;
 }
 
 /**
- * Fetches a source, verifies it, and writes a folder with a manifest and its pin in the lock file.
- *
- * Throws a `Refusal`, and has then changed nothing.
+ * Fetches and verifies a source; writes its pin into the lock file, and a folder with a manifest. Throws a `Refusal`,
+ * and then changes nothing.
  */
 export async function addSource(source: string, options: AddOptions): Promise<{ folder: string }> {
   const { name, folders, cache, progress } = options;
@@ -72,7 +71,7 @@ export async function addSource(source: string, options: AddOptions): Promise<{ 
   const content = { $schema: schema.replaceAll("\\", "/"), source: from, ...options.manifest };
   checkManifest(join(folder, "servlet.json"), content);
   await cacheWasm(cache, wasm, pin.digest);
-  // A servlet's folder appears whole or not at all, and after its pin, which has no effect without it.
+  // The folder appears complete or not at all, and after the pin, because a pin without a folder has no effect.
   const unfinished = join(folders[0]!, `.${name}.${process.pid}`);
   await mkdir(unfinished, { recursive: true });
   try {
@@ -87,7 +86,7 @@ export async function addSource(source: string, options: AddOptions): Promise<{ 
   return { folder };
 }
 
-/** Fetches and checks the current content of a source. The pin is its entry in the lock file. */
+/** Fetches and verifies the current content of a source. The pin is its entry in the lock file. */
 export async function fetchPin(
   source: string,
   { folder, policy, cache }: { folder: string; policy: SignaturePolicy; cache: string },
@@ -137,7 +136,7 @@ export async function policyOf(source: string, trust: Trust): Promise<SignatureP
   );
 }
 
-/** Removes a servlet that was added, and its pin; gives its folder. Throws a `Refusal`. */
+/** Removes a servlet that was added, and its pin; returns its folder. Throws a `Refusal`. */
 export async function removeSource(name: string, folders: readonly string[]): Promise<string> {
   for (const parent of folders) {
     const folder = join(parent, name);

@@ -1,4 +1,4 @@
-/** Finds the wasm in what a source holds: the module itself, or a tar of files. */
+/** Finds the wasm in the content of a source: the module itself, or a tar archive. */
 import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { unpackTar } from "modern-tar";
 import { limits } from "../limits.ts";
@@ -8,10 +8,10 @@ import { Refusal } from "../refusal.ts";
 const startsWith = (bytes: Uint8Array, ...start: number[]) =>
   start.every((byte, at) => bytes[at] === byte);
 
-/** True if these bytes begin as a wasm module or component does. */
+/** True if the bytes begin like a wasm module or component. */
 const isWasm = (bytes: Uint8Array) => startsWith(bytes, 0x00, 0x61, 0x73, 0x6d);
 
-/** Throws a `Refusal` unless these bytes are a servlet's module. `place` names them. */
+/** Throws a `Refusal` unless the bytes are a servlet's module. `place` names them in the message. */
 export async function demandServlet(bytes: Uint8Array<ArrayBuffer>, place: string): Promise<void> {
   if (!isWasm(bytes)) {
     throw new Refusal(`${place}: it is not WebAssembly: look at the address, or build it again`);
@@ -62,7 +62,7 @@ export async function wasmIn(
   return first?.data;
 }
 
-/** A layer's tar, without its compression. */
+/** A layer's tar, decompressed. */
 function expanded(layer: Uint8Array<ArrayBuffer>, place: string): Uint8Array {
   const maxOutputLength = limits.sourceBytes;
   try {

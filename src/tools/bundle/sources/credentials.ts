@@ -1,4 +1,7 @@
-/** Credentials for registries, as `docker login` keeps them: https://docs.docker.com/reference/cli/docker/login/#credential-stores */
+/**
+ * Credentials for registries, as `docker login` stores them.
+ * https://docs.docker.com/reference/cli/docker/login/#credential-stores
+ */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -12,7 +15,7 @@ import { Refusal } from "../refusal.ts";
 export interface Credentials {
   user: string;
   password: string;
-  /** A token that is exchanged for others, instead of user and password. */
+  /** A refresh token, used instead of user and password. */
   identityToken?: string;
 }
 
@@ -34,7 +37,7 @@ const configSchema = z.object({
 
 const helperSchema = z.object({ Username: z.string(), Secret: z.string() });
 
-/** The names under which Docker's config may have a host. */
+/** The names that Docker's config may use for a host. */
 const namesOf = (host: string): string[] =>
   host === "registry-1.docker.io"
     ? ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host]
@@ -47,7 +50,7 @@ export async function registryCredentialsFor(host: string): Promise<Credentials 
   if (text === undefined) return undefined;
   const { data: config } = configSchema.safeParse(jsonIn(text));
   if (config === undefined) {
-    // The reason would quote the file, which holds passwords.
+    // Omit the parser's message: it quotes the file, which contains passwords.
     throw new Refusal(
       `${path}: it is not a valid Docker config: correct it, or set DOCKER_CONFIG to another folder`,
     );
@@ -74,7 +77,7 @@ export async function registryCredentialsFor(host: string): Promise<Credentials 
   return undefined;
 }
 
-/** Asks a helper program; undefined if it has nothing for this name. Throws a `Refusal` if there is no such program. */
+/** Credentials from a helper program; undefined if it has none for this name. Throws a `Refusal` if it is missing. */
 async function ask(helper: string, name: string): Promise<Credentials | undefined> {
   if (!/^[\w.-]+$/.test(helper)) {
     throw new Refusal(

@@ -1,4 +1,4 @@
-/** HTTP requests for sources, bounded in time (`limits.sourceMs`, `limits.sourceIdleMs`) and in bytes. */
+/** HTTP requests for sources, with limits of time (`limits.sourceMs`, `limits.sourceIdleMs`) and size. */
 import dns from "node:dns";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -8,31 +8,31 @@ import { limits } from "../limits.ts";
 import { isLoopback, isPrivate } from "../../../server/kernel/http/private-hosts.ts";
 import { Refusal } from "../refusal.ts";
 
-/** How to ask for a URL: a GET, or a POST where there is a form. */
+/** A GET request, or a POST request if there is a form. */
 interface SourceRequest {
   headers?: Record<string, string>;
-  /** Headers that only the first URL's origin gets, until a redirect leaves it; with `from`, until any redirect. */
+  /** Headers for the first URL's origin only, until a redirect leaves it; with `from`, until the first redirect. */
   credentials?: Record<string, string>;
   /**
-   * The URL whose answer named this one, such as a registry that names its token service. This one is then bounded as a
-   * redirect from there is.
+   * The URL whose response named this one, such as a registry that names its token service. The request then has the
+   * restrictions of a redirect from there.
    */
   from?: URL;
-  /** A form to post, to the same URLs. */
+  /** A form to post, which goes to the same URLs as `credentials`. */
   form?: URLSearchParams;
-  /** The most bytes of the answer's body. */
+  /** Maximum size of the response body. */
   maxBytes: number;
 }
 
 export interface SourceResponse {
-  /** The URL that has answered, after redirects. */
+  /** The final URL, after redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer<ArrayBuffer>;
 }
 
-/** The kind of address that a request begins with: redirects may not lead to a more private one. */
+/** The kind of a request's first address: redirects may not lead to a more private one. */
 interface AddressKind {
   isLoopback: boolean;
   isPrivate: boolean;
@@ -40,12 +40,12 @@ interface AddressKind {
 
 const REDIRECTS = 5;
 
-/** A URL as it may be shown: without its query, which may hold a signature. */
+/** A URL for messages: without its query, which may contain a signature. */
 export const withoutQuery = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
 
 /**
- * Makes a request and follows redirects: to https only (or http on this machine), and into a private network only if the
- * first URL is in one. Returns the answer whatever its status. Throws a `Refusal` that names the URL without its query.
+ * Makes a request and follows redirects, only to https (or http on this machine), and to private networks only if the
+ * first URL is in one. Returns the response with any status. Throws a `Refusal` that names the URL without its query.
  */
 export async function requestSource(first: URL, wanted: SourceRequest): Promise<SourceResponse> {
   const { hostname } = wanted.from ?? first;
@@ -63,7 +63,7 @@ export async function requestSource(first: URL, wanted: SourceRequest): Promise<
   let url = first;
   let { credentials, form } = wanted;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
-    // Whoever names a token service could redirect the login there to another scope.
+    // Drop the login at any redirect of a token service: the registry that named it could redirect to another scope.
     const isRedirected = hops > 0 && (wanted.from !== undefined || url.origin !== first.origin);
     if (isRedirected) credentials = form = undefined;
     const { maxBytes } = wanted;
@@ -77,7 +77,7 @@ export async function requestSource(first: URL, wanted: SourceRequest): Promise<
   throw new Refusal(`${withoutQuery(first)}: it was redirected more than ${REDIRECTS} times`);
 }
 
-/** Where a redirect leads. Throws a `Refusal` where it must not be followed. */
+/** The target of a redirect. Throws a `Refusal` if it must not be followed. */
 export function redirected(location: string, from: URL, origin: AddressKind): URL {
   const url = URL.canParse(location, from) ? new URL(location, from) : undefined;
   const mayBePlain = origin.isLoopback && url !== undefined && isLoopback(url.hostname);
@@ -99,7 +99,7 @@ const privateTarget = (from: string, to: string) =>
 
 const resolved = new Map<string, Promise<dns.LookupAddress[]>>();
 
-/** The addresses of a host, resolved once: whoever answers for its name could change them after they were checked. */
+/** The addresses of a host, resolved once, so that they cannot change after the check (DNS rebinding). */
 function addressesOf(host: string): Promise<dns.LookupAddress[]> {
   return resolved.getOrInsertComputed(host, () => {
     const found = dns.promises.lookup(host, { all: true });
@@ -108,14 +108,14 @@ function addressesOf(host: string): Promise<dns.LookupAddress[]> {
   });
 }
 
-/** True if a host is in a private network, by its name or all of its addresses. */
+/** True if a host is in a private network, according to its name or all of its addresses. */
 async function isInPrivateNetwork(host: string): Promise<boolean> {
   if (isPrivate(host)) return true;
   const addresses = await addressesOf(host).catch(() => []);
   return addresses.length > 0 && addresses.every(({ address }) => isPrivate(address));
 }
 
-/** Resolves names. Refuses those with a private address, unless the origin is in a private network too. */
+/** Resolves names. Refuses names with a private address, unless the origin is also in a private network. */
 export const lookupFor =
   (origin: Pick<AddressKind, "isPrivate">): LookupFunction =>
   (host, { all }, callback) =>
@@ -189,7 +189,7 @@ function sendOnce(
   return promise;
 }
 
-/** The body of an answer with status 200. Throws a `Refusal` for any other status, and for a web page. */
+/** The body of a response with status 200. Throws a `Refusal` for any other status, and for a web page. */
 export function bodyOf(got: SourceResponse): Uint8Array<ArrayBuffer> {
   if (got.status === 200 && !isWebPage(got)) return new Uint8Array(got.body);
   throw new Refusal(`${withoutQuery(got.url)}: ${problem(got)}`);

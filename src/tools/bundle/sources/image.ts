@@ -1,18 +1,18 @@
-/** An image in a registry that holds a servlet. */
+/** Images in registries that contain a servlet. */
 import { limits } from "../limits.ts";
 import { Refusal } from "../refusal.ts";
 import { wasmIn } from "./content.ts";
 import { parseReference, Repository, type OciDescriptor, type OciManifest } from "./registry.ts";
 
-/** An image as a reference names it: a manifest, or an index of several. */
+/** An image, as named by a reference: a manifest, or an index of manifests. */
 export interface OciImage {
   repository: Repository;
-  /** The digest of that manifest or index, which signatures sign. */
+  /** Digest of the manifest or index. Signatures sign this digest. */
   digest: string;
   manifest: OciManifest;
 }
 
-/** The image that a source names; with `pinned`, the one of this digest. Throws a `Refusal` if the registry has none. */
+/** The image that a source names; `pinned` selects a digest. Throws a `Refusal` if the registry has no such image. */
 export async function openImage(source: string, pinned?: string): Promise<OciImage> {
   const reference = parseReference(source);
   const repository = new Repository(reference);
@@ -24,7 +24,7 @@ export async function openImage(source: string, pinned?: string): Promise<OciIma
   return { repository, ...found };
 }
 
-/** The wasm in the first layer that has one. Throws a `Refusal` if none has. */
+/** The wasm of the first layer that contains one. Throws a `Refusal` if there is none. */
 export async function wasmOf({ repository, manifest }: OciImage, source: string) {
   const { layers = [] } =
     manifest.manifests === undefined
@@ -42,13 +42,13 @@ export async function wasmOf({ repository, manifest }: OciImage, source: string)
   );
 }
 
-/** The manifest of one image of an index: for wasm, else for linux/amd64, else the first. */
+/** The manifest of one image of an index: that for wasm, else that for linux/amd64, else the first. */
 async function imageInIndex(repository: Repository, all: OciDescriptor[], source: string) {
   const isForWasm = ({ platform }: OciDescriptor) =>
     ["wasm", "wasm32"].includes(platform?.architecture ?? "");
   const isForLinux = ({ platform }: OciDescriptor) =>
     platform?.os === "linux" && platform.architecture === "amd64";
-  // Docker's builder puts its attestations beside images, for an unknown platform.
+  // Docker's builder adds attestations to the index, with an unknown platform.
   const images = all.filter(({ platform }) => platform?.architecture !== "unknown");
   const one = images.find(isForWasm) ?? images.find(isForLinux) ?? images[0];
   const found = one && (await repository.manifest(one.digest));

@@ -1,4 +1,4 @@
-/** The lock file beside the folders of servlets: what each source held when it was last accepted, and who signed it. */
+/** The lock file beside the folders of servlets: the accepted content of each source, by digest, and its signer. */
 import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,11 +15,11 @@ const signedSchema = z.discriminatedUnion("by", [
   z.strictObject({ by: z.literal("key"), key: z.string() }),
   z.strictObject({
     by: z.literal("identity"),
-    /** A glob that the signer fits. */
+    /** A glob that matches the signer. */
     identity: z.string(),
     issuer: z.string(),
     signer: z.string(),
-    /** The file of another Sigstore's trusted root. */
+    /** Path of the trusted root of another Sigstore instance. */
     trustedRoot: z.string().optional(),
   }),
   z.strictObject({ by: z.literal("nobody") }),
@@ -27,9 +27,9 @@ const signedSchema = z.discriminatedUnion("by", [
 
 const pinSchema = z.strictObject({
   source: z.string(),
-  /** Digest of the image's manifest, or of the index that names it. */
+  /** Digest of the image's manifest or index. */
   manifest: digest.optional(),
-  /** Digest and bytes of the wasm. */
+  /** Digest and size of the wasm, in bytes. */
   digest,
   size: z.number(),
   signed: signedSchema,
@@ -43,7 +43,7 @@ const lockSchema = z.strictObject({
 export type Signed = z.infer<typeof signedSchema>;
 export type Pin = z.infer<typeof pinSchema>;
 
-/** The digest of some bytes, by SHA-256 or the algorithm that another digest names. */
+/** The digest of the bytes, by SHA-256 or the algorithm of the digest `like`. */
 export function ociDigestOf(bytes: Uint8Array, like = "sha256:"): string {
   const algorithm = like.startsWith("sha512:") ? "sha512" : "sha256";
   return `${algorithm}:${createHash(algorithm).update(bytes).digest("hex")}`;
@@ -73,7 +73,7 @@ export function readPin(folder: string, name: string): Pin | undefined {
   return Object.hasOwn(pins, name) ? pins[name] : undefined;
 }
 
-/** Sets a servlet's pin, or removes it. Reads and writes without a pause, so that changes made at the same time all stay. */
+/** Sets or removes a servlet's pin. Reads and writes synchronously, so that concurrent changes are not lost. */
 export function writePin(folder: string, name: string, pin: Pin | undefined): void {
   const { [name]: _before, ...others } = readPins(folder);
   const all = Object.entries(pin === undefined ? others : { ...others, [name]: pin });

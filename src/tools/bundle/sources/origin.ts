@@ -1,4 +1,4 @@
-/** Reads sources of every kind: images, web addresses, S3 objects and files. */
+/** Reads sources of every kind: images, URLs, S3 objects and files. */
 import { readFile, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ import { bodyOf, requestSource } from "./http.ts";
 import { openImage, wasmOf, type OciImage } from "./image.ts";
 import { AwsV4Signer } from "aws4fetch";
 
-/** The content of a source. The wasm is fetched when it is asked for, so that signatures can be checked before. */
+/** The content of a source. The wasm is fetched on demand, after the check of the signatures. */
 interface SourceContent {
   /** Absent unless the source is an image; only images have signatures. */
   image?: OciImage;
@@ -19,7 +19,7 @@ const schemeOf = (source: string) => /^([a-z][a-z0-9+.-]*):/i.exec(source)?.[1]?
 
 export const isImage = (source: string) => schemeOf(source) === "oci";
 
-/** A source as `servlet.json` in `folder` names it: a path is relative to that folder. */
+/** The text of a source in the `servlet.json` of `folder`: a path is relative to that folder. */
 export function sourceInManifest(source: string, folder: string): string {
   if (schemeOf(source) !== undefined && !isAbsolute(source)) return source;
   return relative(folder, resolve(source)).replaceAll("\\", "/");
@@ -46,7 +46,7 @@ export async function openSource(
     case undefined:
       return { wasm: () => file(source, resolve(folder, source)) };
     default:
-      // On Windows a path may begin with a letter and a colon.
+      // On Windows, a path may begin with a drive letter and a colon.
       if (isAbsolute(source)) return openSource(pathToFileURL(source).href, folder);
       throw new Refusal(
         `${source}: it is not a known kind of source: write oci://, https://, s3://, file:// or a path`,
@@ -86,8 +86,8 @@ async function file(source: string, path: string): Promise<Uint8Array<ArrayBuffe
 }
 
 /**
- * The object at `s3://BUCKET/KEY`, with the credentials, region and endpoint that the AWS environment variables
- * give; without credentials, if it is public.
+ * The object at `s3://BUCKET/KEY`, with the credentials, region and endpoint in the AWS environment variables. A public
+ * object needs no credentials.
  */
 async function s3Object(source: string): Promise<Uint8Array<ArrayBuffer>> {
   const [, bucket = "", key = ""] =
@@ -101,7 +101,7 @@ async function s3Object(source: string): Promise<Uint8Array<ArrayBuffer>> {
       ? new URL(`https://${bucket}.s3.${region}.amazonaws.com`)
       : new URL(`${endpoint.replace(/\/$/, "")}/${bucket}`);
   if (endpoint === undefined && bucket.includes(".")) {
-    // Certificates do not cover hosts with more dots.
+    // The wildcard certificate does not cover bucket names with dots.
     url.hostname = `s3.${region}.amazonaws.com`;
     url.pathname = `/${bucket}`;
   }

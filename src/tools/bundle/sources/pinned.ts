@@ -5,16 +5,16 @@ import { Refusal, refusedAt } from "../refusal.ts";
 import { ociDigestOf, LOCK_FILE, readPin, type Pin } from "./lock.ts";
 import { openSource } from "./origin.ts";
 
-/** Where the cache keeps the wasm of this digest. */
+/** Path of the wasm with this digest in the cache. */
 export const cachedPath = (cache: string, digest: string) =>
   join(cache, "sources", `${digest.replace(":", "-")}.wasm`);
 
-/** Writes a wasm into the cache, under its digest. */
+/** Writes the wasm into the cache. */
 export async function cacheWasm(cache: string, wasm: Uint8Array, digest: string): Promise<void> {
   await writeWhole(cachedPath(cache, digest), wasm);
 }
 
-/** The pin of the servlet in this folder; undefined if it has none of this source. */
+/** The pin of the servlet in this folder; undefined if it has no pin for this source. */
 function pinOf(folder: string, source: string): Pin | undefined {
   const path = resolve(folder);
   const pin = readPin(dirname(path), basename(path));
@@ -22,9 +22,8 @@ function pinOf(folder: string, source: string): Pin | undefined {
 }
 
 /**
- * The wasm of the servlet in this folder, from the cache, or else from its source.
- *
- * Throws a `Refusal` if it is not pinned, or if the source now holds something else than was pinned.
+ * The wasm of the servlet in this folder, from the cache or else from its source. Throws a `Refusal` if the servlet is
+ * not pinned, or the content of the source differs from the pin.
  */
 export async function pinnedWasm(
   folder: string,

@@ -43,15 +43,16 @@ interface OciReference {
 }
 
 /**
- * Token services that are a registry's own although their host is another, as `REGISTRY=HOST/SERVICE`. The environment's
- * `TOKEN_SERVICES` adds to them. A registry's word is not enough: it could name another's, to be lent the login there.
+ * Token services on another host than their registry, as `REGISTRY=HOST/SERVICE`. The environment variable
+ * `TOKEN_SERVICES` adds to the list. Without this list, a registry could name the token service of another registry, and
+ * get tokens for the user's login there.
  */
 const TOKEN_SERVICES =
   "registry-1.docker.io=auth.docker.io/registry.docker.io registry.gitlab.com=gitlab.com/container_registry";
 
 /**
- * The services that a registry may have tokens of, from a token service at this host: undefined for any, where the token service is on the registry's own host.
- * Throws a `Refusal` if `TOKEN_SERVICES` is not valid.
+ * The services for which a registry may get tokens from the token service at this host; undefined for all, if it is the
+ * registry's own host. Throws a `Refusal` if `TOKEN_SERVICES` is invalid.
  */
 function servicesAt(host: string, registry: string): string[] | undefined {
   const named = `${process.env["TOKEN_SERVICES"] ?? ""} ${TOKEN_SERVICES}`.trim().split(/[\s,]+/);
@@ -66,7 +67,7 @@ function servicesAt(host: string, registry: string): string[] | undefined {
   return own.map((pair) => pair.split("/")[1] ?? registry);
 }
 
-/** Reads `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; without a host it is Docker Hub's. Throws a `Refusal`. */
+/** Parses `oci://HOST/REPOSITORY:TAG` or `…@DIGEST`; the default host is Docker Hub's. Throws a `Refusal`. */
 export function parseReference(source: string): OciReference {
   const [, path = "", tag = "latest", digest] =
     /^oci:\/\/(.+?)(?::([\w][\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}))?$/.exec(
@@ -85,7 +86,7 @@ export function parseReference(source: string): OciReference {
     );
   }
   const url = new URL(`https://${host}`);
-  // As Docker does: a registry on this machine is asked without encryption.
+  // Like Docker, use plain HTTP for a registry on this machine.
   const registry = isLoopback(url.hostname) ? new URL(`http://${host}`) : url;
   if (registry.href !== `${registry.origin}/`) {
     throw new Refusal(
@@ -95,11 +96,11 @@ export function parseReference(source: string): OciReference {
   return { registry, repository, tag, ...(digest !== undefined && { digest }) };
 }
 
-/** Reads manifests, layers and referrers, with the user's credentials where the registry asks for them. */
+/** Reads manifests, layers and referrers, with the user's credentials if the registry requires them. */
 export class Repository {
   readonly #registry: URL;
   readonly #name: string;
-  /** The value of the `authorization` header, once the registry has asked for one. */
+  /** The value of the `authorization` header, once the registry has required one. */
   #authorization: string | undefined;
 
   constructor({ registry, repository }: Pick<OciReference, "registry" | "repository">) {
@@ -107,7 +108,7 @@ export class Repository {
     this.#name = repository;
   }
 
-  /** A manifest or an index, and its digest; undefined if there is none of this tag or digest. */
+  /** The manifest or index of this tag or digest, and its digest; undefined if there is none. */
   async manifest(
     reference: string,
   ): Promise<{ digest: string; manifest: OciManifest } | undefined> {
@@ -126,7 +127,7 @@ export class Repository {
     return { digest, manifest: readManifest(body, withoutQuery(url)) };
   }
 
-  /** The content of a descriptor. Throws a `Refusal` if its size or digest differ, or beyond `maxBytes`. */
+  /** The content of a descriptor. Throws a `Refusal` if its size or digest differs, or it is larger than `maxBytes`. */
   async blob({ digest, size }: OciDescriptor, maxBytes = limits.sourceBytes) {
     const url = this.#url("blobs", digest);
     if (size > maxBytes) {
@@ -146,7 +147,7 @@ export class Repository {
     const url = this.#url("referrers", digest);
     const got = await this.#get(url, { accept: INDEX }, limits.sourceManifestBytes);
     if (got.status === 200) return readManifest(bodyOf(got), withoutQuery(url)).manifests ?? [];
-    // Registries without this endpoint keep the list at a tag.
+    // Registries without this endpoint store the list under a tag.
     const tagged = await this.manifest(digest.replace(":", "-"));
     return tagged?.manifest.manifests ?? [];
   }
@@ -163,18 +164,18 @@ export class Repository {
     };
     const got = await send();
     const challenge = got.headers["www-authenticate"];
-    // A host to which the registry has redirected has no credentials to ask for.
+    // Only the registry itself may ask for credentials, not a host that it redirects to.
     const isRegistry = got.url.origin === this.#registry.origin;
     if (got.status !== 401 || challenge === undefined || !isRegistry) return got;
     this.#authorization = await this.#answerTo(challenge);
     return this.#authorization === undefined ? got : send();
   }
 
-  /** The header that answers a challenge: https://distribution.github.io/distribution/spec/auth/token/ */
+  /** The `authorization` header for a challenge. https://distribution.github.io/distribution/spec/auth/token/ */
   async #answerTo(challenge: string): Promise<string | undefined> {
     const known = await registryCredentialsFor(this.#registry.host);
     if (/^basic\b/i.test(challenge)) return known && basic(known);
-    // Another challenge may follow, whose parameters are not these.
+    // Another challenge may follow. Ignore its parameters.
     const parameters = new Map(
       [...challenge.matchAll(/(\w+)="([^"]*)"/g)]
         .map(([, key, value]) => [key!.toLowerCase(), value!] as const)
@@ -189,7 +190,7 @@ export class Repository {
     const url = new URL(realm);
     url.search = url.username = url.password = "";
     const { host } = this.#registry;
-    // Any other token service is asked without a login, even where the user has one for it: the registry gets the token.
+    // Other token services do not get the user's login, because the registry would receive the token.
     const services = servicesAt(url.host, host);
     const credentials = services?.length === 0 ? undefined : known;
     const scope = `repository:${this.#name}:pull`;
@@ -249,5 +250,5 @@ function readManifest(body: Uint8Array, place: string): OciManifest {
   );
 }
 
-/** A value from JSON; undefined if it is not JSON. */
+/** The value of JSON bytes; undefined if they are not JSON. */
 export const parsedJson = (bytes: Uint8Array): unknown => jsonIn(new TextDecoder().decode(bytes));

@@ -1,4 +1,4 @@
-/** Signatures of images as cosign makes them: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md */
+/** cosign's signatures of images: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md */
 import { createHash, createPublicKey, verify, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,19 +15,19 @@ import type { OciImage } from "./image.ts";
 import type { Signed } from "./lock.ts";
 import { parsedJson, type OciDescriptor } from "./registry.ts";
 
-/** Who must have signed. */
+/** The signer that is required. */
 export type SignaturePolicy =
   | { by: "key"; key: string }
   | { by: "identity"; identity: string; issuer: string; trustedRoot?: string | undefined }
   | { by: "nobody" };
 
-/** A signature that was found: which digest it signs, and how it is checked. */
+/** A signature found in the registry, not verified yet. */
 interface Signature {
-  /** The digest of the manifest that was signed, as the signed text says. */
+  /** The manifest digest in the signed text. */
   of: string | undefined;
-  /** Checks it by a key. */
+  /** Verifies the signature with a public key. */
   isBy(key: KeyObject): boolean;
-  /** In the form of Sigstore's libraries. Throws an error if it has no certificate or no entry in a transparency log. */
+  /** The signature as a Sigstore bundle. Throws if it lacks a certificate or an entry in a transparency log. */
   bundle(): { bundle: Bundle; artifact?: Buffer };
 }
 
@@ -36,9 +36,8 @@ const BUNDLE = /^application\/vnd\.dev\.sigstore\.bundle(\.v|\+json)/;
 const SIGNATURES = 20;
 
 /**
- * Who signed the image, as the policy demands; `nobody` skips the check. `cache` keeps Sigstore's roots.
- *
- * Throws a `Refusal` if there is no such signature.
+ * Verifies that the image has a signature as the policy requires; returns the signer. The policy `nobody` skips the
+ * check. `cache` stores Sigstore's roots. Throws a `Refusal` if there is no such signature.
  */
 export async function signedBy(
   image: OciImage,
@@ -65,7 +64,7 @@ export async function signedBy(
   );
 }
 
-/** A function that checks a signature against a policy, and throws the reason if it does not hold. */
+/** A function that checks a signature against the policy, and throws the reason if the check fails. */
 async function checker(
   policy: Exclude<SignaturePolicy, { by: "nobody" }>,
   cache: string,
@@ -91,7 +90,7 @@ async function checker(
   };
 }
 
-/** The public key of a PEM. Throws a `Refusal`. */
+/** The public key in a PEM text. Throws a `Refusal`. */
 export function publicKey(pem: string): KeyObject {
   try {
     if (!pem.includes("PUBLIC KEY")) throw new Error("no public key");
@@ -101,7 +100,7 @@ export function publicKey(pem: string): KeyObject {
   }
 }
 
-/** Sigstore's root of trust, or that of another instance from a file. */
+/** The trusted root of Sigstore's public instance, or of another instance from a file. */
 async function trustedRoot(path: string | undefined, cache: string): Promise<TrustedRoot> {
   if (path !== undefined) {
     const text = await readFile(path, "utf8").catch(() => "");
@@ -164,7 +163,7 @@ const rekorSchema = z.object({
   }),
 });
 
-/** The older form: a payload as a layer, its signature and certificate in annotations. */
+/** cosign's older format: the payload is a layer; its signature and certificate are annotations. */
 function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Array): Signature {
   const signature = annotations["dev.cosignproject.cosign/signature"] ?? "";
   const { data } = payloadSchema.safeParse(parsedJson(payload));
@@ -185,7 +184,7 @@ function simpleSignature({ annotations = {} }: OciDescriptor, payload: Uint8Arra
   };
 }
 
-/** The older form as a Sigstore bundle. */
+/** A signature of the older format as a Sigstore bundle. */
 function bundled(
   signature: string,
   certificate: string,
@@ -226,13 +225,16 @@ const statementSchema = z.object({
   subject: z.array(z.object({ digest: z.record(z.string(), z.string()) })).length(1),
 });
 
-/** The newer form: a Sigstore bundle with a signed statement. Statements of other kinds, such as provenance, are no signatures. */
+/**
+ * cosign's newer format: a Sigstore bundle with a signed statement. Other kinds of statements, such as provenance, do
+ * not count as signatures.
+ */
 function bundleSignature(value: unknown): Signature {
   let bundle: Bundle | undefined;
   try {
     bundle = bundleFromJSON(value);
   } catch {
-    // Such a signature signs no digest, and is refused for that.
+    // An invalid bundle has no digest, and is refused later.
   }
   const envelope = bundle?.content.$case === "dsseEnvelope" && bundle.content.dsseEnvelope;
   const isStatement = envelope && envelope.payloadType === "application/vnd.in-toto+json";

@@ -19,17 +19,16 @@ import { cachedPath, cacheWasm, pinnedWasm } from "./pinned.ts";
 import { parseReference } from "./registry.ts";
 import type { SignaturePolicy } from "./signatures.ts";
 
-/** A servlet's newer version: what it changes, and how to accept it. */
+/** The newer version of a servlet. */
 interface Update {
-  /** Lines for people; empty if the wasm is the same. */
+  /** Differences, as lines of a diff; empty if the wasm is the same. */
   changes: string[];
   accept(): void;
 }
 
 /**
- * Fetches what the source of a servlet holds now, signed as `trust` says or else as the pinned version is, and compares.
- *
- * Throws a `Refusal` also where the newer version would not be bundled.
+ * Fetches the current content of a servlet's source, and compares it with the pinned version. It must be signed as
+ * `trust` says, or else like the pinned version. Throws a `Refusal`, also if the newer version could not be bundled.
  */
 export async function updateOf(
   found: FoundServlet,
@@ -69,10 +68,10 @@ export async function updateOf(
   return { changes: changes.map(printable), accept };
 }
 
-/** Who must have signed the next version because they signed the pinned one; undefined where that says nothing about this source. */
+/** The signature policy of the pinned version; undefined if it does not apply to this source. */
 function keptPolicy(before: Pin | undefined, source: string): SignaturePolicy | undefined {
   if (before === undefined || !isImage(before.source) || !isImage(source)) return undefined;
-  // That one image may be unsigned allows no other.
+  // The permission for an unsigned image applies only to its own repository.
   const isKept =
     before.signed.by !== "nobody" || repositoryOf(before.source) === repositoryOf(source);
   return isKept ? before.signed : undefined;
@@ -93,7 +92,7 @@ const oldWasm = async (found: FoundServlet, before: Pin | undefined, { cache, pr
 const describePin = ({ digest, size, signed }: Pin) =>
   `${digest}, ${size} bytes, ${signerOf(signed)}`;
 
-/** Who signed, for people. */
+/** The signer, for messages. */
 export function signerOf(signed: Signed): string {
   switch (signed.by) {
     case "key":
@@ -105,7 +104,7 @@ export function signerOf(signed: Signed): string {
   }
 }
 
-/** Everything that a servlet offers, as lines of JSON, and the host functions that it imports. */
+/** Everything that a servlet lists, as lines of JSON, and the host functions that it imports. */
 async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Making): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
   const functions = outline(wasm)
@@ -115,7 +114,7 @@ async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Making): P
   return new Map([...lists, ...functions]);
 }
 
-/** The permissions in a servlet's manifest, which an update does not change. */
+/** The permissions in a servlet's manifest. An update does not change them. */
 function permissionLines({ manifest }: FoundServlet): string[] {
   const hosts = manifest.allowed_hosts ?? [];
   const paths = manifest.allowed_paths ?? [];
