@@ -1,4 +1,4 @@
-/** Which features of the server a bundle brings into the Worker's script: those that its servlets, profiles and bindings need. */
+/** Selects the features of the Worker's script: those that the servlets, profiles and bindings need. */
 import type { AboutFeature, Project } from "../../server/kernel/about.ts";
 import { knowFeatures, type KnownFeatures } from "../../server/kernel/settings/known-features.ts";
 
@@ -70,7 +70,7 @@ export function featuresFor(project: Project): ReadonlyMap<string, string> {
   );
 }
 
-/** The Durable Objects that the servlets and the bindings need, by the names of their bindings, each with who needs it. */
+/** The required Durable Objects by the names of their bindings, each with the servlet or binding that requires it. */
 export function neededBindings({
   servlets,
   bindings: bound,

@@ -4,8 +4,8 @@ const CHECK_MS = 250;
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Sends SIGTERM to this process when the shell in which npm runs the script ends. npm forwards a signal only to that shell,
- * which ends without forwarding it; without this, the process would survive and keep its port and storage.
+ * Sends SIGTERM to this process when the shell in which npm runs the script ends. npm forwards a signal only to that
+ * shell, which ends without forwarding it; without this, the process would survive and keep its port and storage.
  */
 export function endWithShellOfNpm(): void {
   if (process.env["npm_lifecycle_event"] === undefined || process.platform === "win32") return;

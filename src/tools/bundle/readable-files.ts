@@ -1,6 +1,6 @@
 /**
- * Decides which files a servlet may include. A servlet may come from a stranger, and its files are served to callers. So its
- * links and imports must not reach private files on the machine that bundles it.
+ * Decides which files a servlet may include. A servlet may come from a stranger, and its files are served to callers,
+ * so its links and imports must not reach private files on the machine that bundles it.
  */
 import { access, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve, sep } from "node:path";
@@ -17,8 +17,8 @@ const CODE = new Set(
 const isBelow = (path: string, folder: string) => `${path}${sep}`.startsWith(`${folder}${sep}`);
 
 /**
- * The real path of a file that the servlet in this folder may include; undefined if there is no such file. Throws a `Refusal`
- * for a file that the servlet may not include. With `asData`, a code file counts as data.
+ * The real path of a file that the servlet in this folder may include; undefined if there is no such file. Throws a
+ * `Refusal` for a file that the servlet may not include. With `asData`, a code file counts as data.
  */
 export async function readablePath(
   servlet: string,
@@ -59,7 +59,7 @@ export async function readableText(
   return real && readFile(real, "utf8").catch(() => undefined);
 }
 
-/** The project (for code only) or package that permits a file outside of the servlet's folder; undefined if there is none. */
+/** The project (for code only) or package that permits a file outside the servlet's folder; undefined without one. */
 async function rootOf(real: string, folder: string, isCode: boolean): Promise<string | undefined> {
   const project = await projectOf(folder);
   if (isCode && isBelow(real, project)) return project;
@@ -83,7 +83,7 @@ async function rootOf(real: string, folder: string, isCode: boolean): Promise<st
   return undefined;
 }
 
-/** The servlet's project: the current folder if the servlet is below it, else the nearest folder with a package.json. */
+/** The servlet's project: the working directory if it contains the servlet, or the nearest folder with package.json. */
 async function projectOf(folder: string): Promise<string> {
   const here = await realpath(".");
   if (isBelow(folder, here)) return here;

@@ -127,8 +127,8 @@ export function demandOwnFolders(
 }
 
 /**
- * Converts Markdown to UTF-8 without a byte order mark, which clients would treat as a part of the text. Bytes that are not
- * valid Unicode are read as Windows-1252, the most likely encoding; `isGuessed` is true then.
+ * Converts Markdown to UTF-8 without a byte order mark, which clients would treat as part of the text. Bytes that are
+ * not valid Unicode are read as Windows-1252, the most likely encoding; then `isGuessed` is true.
  */
 function inUtf8(bytes: Uint8Array): { bytes: Uint8Array<ArrayBuffer>; isGuessed?: boolean } {
   const [first, second] = bytes;

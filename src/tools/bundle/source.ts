@@ -93,7 +93,7 @@ export async function refuseMisnamed(
   }
 }
 
-/** The plugin's Wasm, built if necessary. Calls `progress` before a slow step. Throws a `Refusal` with the compiler's message. */
+/** The plugin's wasm, built if necessary. Calls `progress` before a slow step. Throws a `Refusal` with build errors. */
 export async function build(
   { kind, language, files, origin }: Source,
   cache: string,

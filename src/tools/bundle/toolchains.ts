@@ -1,4 +1,4 @@
-/** Finds plugins that authors build themselves, with compilers that do not come with the project; warns of stale ones. */
+/** Finds plugins that authors build with their own compilers, and warns of stale plugins. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { BuildCommand, Language, Toolchain } from "./language.ts";

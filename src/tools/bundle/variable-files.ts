@@ -20,8 +20,8 @@ export const variablesFileIn = (folder: string): string =>
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
- * Parses a file of variables. Quoted values may span lines. Throws a `Refusal` for any line that is not blank, a comment
- * or `NAME=value`: to skip it could lose a variable such as `API_KEYS`, and open the server to anybody.
+ * Parses a file of variables. Quoted values may span lines. Throws a `Refusal` for any line that is not blank, a
+ * comment or `NAME=value`: to skip it could lose a variable such as `API_KEYS`, and open the server to anybody.
  * Parses each value by itself, because `parseEnv` takes the line below an empty value as that value.
  */
 export function variablesIn(text: string, file: string): Record<string, string> {

@@ -231,7 +231,7 @@ const UNNAMED = "a view has one file of each image within, and frames of other o
 
 const BESIDE = "https://beside.invalid";
 
-/** True for a URL that is not beside the view, such as `data:`. Throws a `Refusal` for an origin that it does not declare. */
+/** True for an absolute URL, such as `data:`. Throws a `Refusal` for an origin that the view's `csp` does not allow. */
 function isOutside(
   url: string,
   { csp }: Pick<PageView, "csp">,

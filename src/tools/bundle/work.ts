@@ -37,8 +37,8 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Disables V8's optimising compiler for WebAssembly in this process: compilers and tools run so briefly in a bundle step
- * that optimising them takes longer. Modules that are compiled already are not affected.
+ * Disables V8's optimising compiler for WebAssembly in this process: compilers and tools run so briefly in a bundle
+ * step that optimising them takes longer. Modules that are compiled already are not affected.
  */
 export function compileQuickly(): void {
   // V8 derives the other flags from the first only at startup.

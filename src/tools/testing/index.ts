@@ -230,7 +230,7 @@ async function statesOf(servlet: PreparedServlet): Promise<TestStates> {
 /** Arguments as they arrive over the wire. */
 const asSent = (args: Json): Json => JSON.parse(JSON.stringify(args)) as Json;
 
-/** The context for the next run of a call, after an interruption by `alwaysReplay` or by asks, which the script answers. */
+/** The context for the next run of a call, after an interruption by `alwaysReplay`, or with the script's answers. */
 async function goneOn(
   { ask, signal }: CallContext,
   { reason, recorded, state }: Waiting,

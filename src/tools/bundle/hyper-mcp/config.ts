@@ -29,7 +29,7 @@ const variableSchema = z.preprocess(
   }),
 );
 
-// null counts as absent, as in hyper-mcp. Unknown members, which hyper-mcp ignores, are kept, so that the import can list them.
+// null counts as absent, as in hyper-mcp. Unknown members, which hyper-mcp ignores, are kept for the import's report.
 const runtimeSchema = z.looseObject({
   skip_tools: textsSchema.nullish(),
   skip_prompts: textsSchema.nullish(),

@@ -8,8 +8,8 @@ const RUST_CLASS = /\[(?:\^?\]|[^\]]*(?:\[|&&|--|~~))/;
 const RUST_ESCAPE = /\\(?:[AzpPQEGaU<>]|[xu]\{|b\{)/;
 
 /**
- * Converts a pattern of hyper-mcp's `skip_…` to one of `servlet.json`, which must match the whole name. hyper-mcp adds
- * `^` and `$` unless the pattern has one of them, and then searches for the pattern anywhere in the name.
+ * Converts a pattern of hyper-mcp's `skip_…` to one of `servlet.json`, which must match the whole name. hyper-mcp
+ * adds `^` and `$` unless the pattern has one of them, and then searches for the pattern anywhere in the name.
  *
  * Throws a `Refusal` for syntax that JavaScript lacks: leaving the pattern out would expose what it hides.
  */

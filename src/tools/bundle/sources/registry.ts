@@ -44,8 +44,8 @@ interface OciReference {
 
 /**
  * Token services on another host than their registry, as `REGISTRY=HOST/SERVICE`. The environment variable
- * `TOKEN_SERVICES` adds to the list. Without this list, a registry could name the token service of another registry, and
- * get tokens for the user's login there.
+ * `TOKEN_SERVICES` adds to the list. Without this list, a registry could name the token service of another registry,
+ * and get tokens for the user's login there.
  */
 const TOKEN_SERVICES =
   "registry-1.docker.io=auth.docker.io/registry.docker.io registry.gitlab.com=gitlab.com/container_registry";
