@@ -3,10 +3,10 @@ import type { AboutFeature, Project } from "../../server/kernel/about.ts";
 import { knowFeatures, type KnownFeatures } from "../../server/kernel/settings/known-features.ts";
 
 export type { Project } from "../../server/kernel/about.ts";
-// From here they know the names of features, too.
+// Re-exported so that importers also run this file, which registers the features' names (`knowFeatures`).
 export { isServersOwn, settingNames } from "../../server/kernel/settings/own-names.ts";
 
-/** All features, in the order in which they start, by their names, which are their folders in `src/server/features`. */
+/** All features by their names (their folders in `src/server/features`), in the order in which they start. */
 const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   views: await import("../../server/features/views/about.ts"),
   skills: await import("../../server/features/skills/about.ts"),
@@ -28,7 +28,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
 export const FEATURES: readonly string[] = Object.keys(MODULES);
 const ABOUT = Object.entries(MODULES).map(([name, module]) => ({ name, ...module.default }));
 
-/** What a Worker knows of all features, also of those that it lacks. */
+/** Facts about all features that every Worker knows, even of features that it lacks. */
 export const KNOWN: KnownFeatures = {
   bindings: ABOUT.flatMap(({ bindings = [] }) => bindings),
   settings: ABOUT.flatMap(({ settings = [] }) => settings),
@@ -38,14 +38,14 @@ export const KNOWN: KnownFeatures = {
 };
 knowFeatures(KNOWN);
 
-/** The features that a feature needs. */
+/** The features that a feature depends on. */
 export const needsOf = (name: string): readonly string[] => MODULES[name]!.default.needs ?? [];
 
-/** The name under which `feature.ts` in its folder exports it. */
+/** The name of the feature's export in its `feature.ts`. */
 export const featureExport = (name: string): string =>
   `${name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())}Feature`;
 
-/** The features that a project needs, each with what brings it in, in words; in the order of `FEATURES`. */
+/** The features that a project needs, each with the reason as a phrase, in the order of `FEATURES`. */
 export function featuresFor(project: Project): ReadonlyMap<string, string> {
   const boundOf = ({ bindings = [], broughtInBy = bindings }: AboutFeature) => {
     const bound = broughtInBy.find((one) => project.bindings.has(one));
@@ -59,7 +59,7 @@ export function featuresFor(project: Project): ReadonlyMap<string, string> {
       about.reasonIn?.(project) ?? boundOf(about) ?? (about.isForInstalled ? installed : undefined);
     if (reason !== undefined) reasons.set(about.name, reason);
   }
-  // The map grows meanwhile: what is brought in so is visited, too.
+  // The loop also visits the entries that it adds.
   for (const [name] of reasons)
     for (const one of needsOf(name)) if (!reasons.has(one)) reasons.set(one, `the feature ${name}`);
   return new Map(

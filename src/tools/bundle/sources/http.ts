@@ -63,7 +63,8 @@ export async function requestSource(first: URL, wanted: SourceRequest): Promise<
   let url = first;
   let { credentials, form } = wanted;
   for (let hops = 0; hops <= REDIRECTS; hops++) {
-    // Drop the login at any redirect of a token service: the registry that named it could redirect to another scope.
+    // Drop the login at any redirect of a token service: the registry named its URL, which could redirect to a request
+    // for another scope.
     const isRedirected = hops > 0 && (wanted.from !== undefined || url.origin !== first.origin);
     if (isRedirected) credentials = form = undefined;
     const { maxBytes } = wanted;
