@@ -1,4 +1,4 @@
-/** Shows the page of a question in a dialog, so that the person who answers stays on the current page. */
+/** Opens question pages in a dialog, so that the user stays on the current page. */
 
 /** Opens links with `data-answer` in a dialog. Calls `answered` after each answered question. */
 export function answerHere(answered: () => void): void {
@@ -14,9 +14,9 @@ async function open(address: string, answered: () => void): Promise<void> {
   const dialog = document.createElement("dialog");
   dialog.addEventListener("close", () => dialog.remove());
 
-  /** Shows the main part of a page. Returns false if it has no question, or a view, which needs a page of its own. */
+  /** Shows the `main` element of a question page. Returns false without a question, or if its view needs a page. */
   const show = async (response: Response): Promise<boolean> => {
-    // Take the main part only: this page's content security policy blocks the style in the other page's head.
+    // Only `main`: the content security policy of this page blocks the styles in the other page's head.
     const [main = ""] = /<main[^]*<\/main>/.exec(await response.text()) ?? [];
     const page = new DOMParser().parseFromString(main, "text/html").body.firstElementChild;
     const heading = page?.querySelector("h1");

@@ -1,4 +1,4 @@
-/** The script of the page of a question: shows the view that answers it, with the form one click away. */
+/** The script of a question page: shows the view that answers the question, and a button for the form instead. */
 import type { Json } from "../server/kernel/core/model.ts";
 
 const place = document.querySelector<HTMLElement>("#view");
@@ -13,7 +13,7 @@ if (place && form) {
   form.hidden = true;
   const { address = "", asked = "{}" } = place.dataset;
 
-  /** Sends an answer as the form does. One without a decision leaves it to the form. */
+  /** Sends an answer by the form. After `cancel`, the user answers in the form. */
   const answer = ({ action, content }: { action: string; content?: Json | undefined }) => {
     closing.abort();
     if (action === "cancel") return;

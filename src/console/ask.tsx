@@ -8,7 +8,7 @@ const MODEL_SCHEMA = {
   properties: { text: { type: "string", title: "Answer of the model", maxLength: 10_000 } },
 };
 
-/** A servlet's question, and the form to answer it. */
+/** A question from a servlet, and the form that answers it. */
 export const AskForm = ({
   id,
   asked,
@@ -82,7 +82,7 @@ export const AskForm = ({
 
 const NOTHING: Json = {};
 
-/** Scrolls to a new question and focuses it, unless another question is being answered. */
+/** Scrolls to a new question and focuses it, unless the user is answering another question. */
 export function bringForward(question: HTMLElement): void {
   if (document.activeElement?.closest('[aria-label="A question"]')) return;
   question.focus({ preventScroll: true });

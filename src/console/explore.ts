@@ -1,17 +1,17 @@
-/** The list of entries: search, the keyboard, and panes, whose forms load the client. */
+/** The list of entries: search, keyboard navigation, and a pane for each open entry. */
 import { percentDecoded } from "../server/kernel/core/text.ts";
 import type { Callee } from "../server/features/console/programs.ts";
 import { paneAt } from "./panes.ts";
 import type { Target } from "./targets.ts";
 import { inTitle } from "./tabs.ts";
 
-/** Where the page calls its server, and the server as programs call it. */
+/** The MCP endpoint for this page, and the server as generated programs call it. */
 interface Served {
   mcp: string;
   callee: Callee;
 }
 
-/** Panes that are kept with their forms and calls: coming back to one finds it as it was left. */
+/** Maximum number of panes whose form and call are preserved when the user leaves them. */
 const KEPT = 10;
 
 export function follow(explore: Element, served: Served): void {
@@ -42,8 +42,7 @@ export function follow(explore: Element, served: Served): void {
     (all[next] ?? (next < 0 ? search : undefined))?.focus();
   });
 
-  // An address of former times names an entry of the list.
-  // An id is encoded itself.
+  // Older addresses name an entry of the list in their fragment. The id is itself percent-encoded.
   const named = document.getElementById(percentDecoded(location.hash.slice(1)));
   const link = named?.querySelector<HTMLAnchorElement>(":scope.entry > a");
   if (link && !panes) return location.replace(link.href);
@@ -57,7 +56,7 @@ export function follow(explore: Element, served: Served): void {
   const current = list.querySelector<HTMLElement>("[aria-current]");
   if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
 
-  /** Shows the pane that the address names. */
+  /** Shows the pane for the current address. */
   const show = async () => {
     const { href, search: wanted } = location;
     panes.querySelector(".unreached")?.remove();
@@ -95,7 +94,7 @@ export function follow(explore: Element, served: Served): void {
   addEventListener("popstate", () => void show());
 }
 
-/** Stands where an entry could not be loaded; the other panes are as they were left. */
+/** A pane that replaces an entry that could not be loaded. */
 function unreached(retry: () => unknown): HTMLElement {
   const pane = document.createElement("article");
   pane.className = "pane unreached";
@@ -110,7 +109,7 @@ function unreached(retry: () => unknown): HTMLElement {
   return pane;
 }
 
-/** Puts the form of an entry into its pane. */
+/** Loads the form of an entry into its pane. */
 function mount(pane: HTMLElement, { mcp, callee }: Served): void {
   const place = pane.querySelector<HTMLElement>(".place");
   if (place === null) return;
@@ -128,7 +127,7 @@ function mount(pane: HTMLElement, { mcp, callee }: Served): void {
   import("./try.tsx").then(shown, failed);
 }
 
-/** Keeps the list to what the fields above it say. */
+/** Filters the list by the search text and the kind. */
 function filter(list: Element, search: HTMLInputElement | null): void {
   const found = list.querySelector("#found");
   const kind = list.querySelector<HTMLSelectElement>("#kind");
@@ -154,6 +153,6 @@ function filter(list: Element, search: HTMLInputElement | null): void {
   };
   search?.addEventListener("input", show);
   kind?.addEventListener("change", show);
-  // A browser that comes back fills them in again.
+  // Browsers restore the fields when the user comes back to the page.
   show();
 }

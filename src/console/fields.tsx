@@ -1,4 +1,4 @@
-/** A form made from a schema: for arguments, and for answers to a servlet's questions. */
+/** The form for a schema: for arguments, and for answers to a servlet's questions. */
 import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type { Json } from "../server/kernel/core/model.ts";
 import { printableText } from "../server/kernel/core/text.ts";
@@ -20,22 +20,22 @@ import {
 } from "./form.ts";
 
 interface FormProps {
-  /** Prefix of the ids of its fields; unique on the page. */
+  /** Prefix of the fields' ids; unique on the page. */
   id: string;
   schema: Json;
-  /** The labels of its buttons, by the value that `onSubmit` gets. The first sends what was entered. */
+  /** Labels of the buttons, by the value passed to `onSubmit`. The first button sends the entered content. */
   buttons: Record<string, string>;
   isBusy?: boolean;
-  /** The content that it begins with. */
+  /** The initial content. */
   given?: Json | undefined;
-  /** The server's complaints about the content that was sent last. */
+  /** The server's validation errors for the content that was last sent. */
   wrong?: readonly Wrong[];
   onSubmit(button: string, content: Json): void;
-  /** Called instead of `onSubmit` where the content is not valid. */
+  /** Called instead of `onSubmit` if the content is invalid. */
   onRefused?(): void;
-  /** Absent where fields have no completions. */
+  /** Absent if there are no completions. */
   complete?: CompleteField | undefined;
-  /** Stands beside the buttons. */
+  /** Shown beside the buttons. */
   children?: unknown;
 }
 
@@ -46,16 +46,16 @@ export type CompleteField = (
   others: Record<string, string>,
 ) => Promise<string[]>;
 
-/** How long typing must pause before completions are requested. */
+/** Delay after the last key before completions are requested, in ms. */
 const PAUSE_MS = 150;
 
-/** Choices that are all in sight; more of them open when they are pressed. */
+/** Maximum number of options shown as radio buttons or checkboxes. More options are a menu. */
 const IN_SIGHT = 6;
 
-/** Fields in sight: more optional ones open when they are pressed. */
+/** Maximum number of fields shown initially. More optional fields are folded. */
 const FIELDS_IN_SIGHT = 6;
 
-/** Characters of a description. */
+/** Maximum length of a description, in characters. */
 const HINT = 2000;
 
 const FIELDS = "input, select, textarea";
@@ -92,7 +92,7 @@ export const SchemaForm = (props: FormProps) => {
     <PartView part={part} around={given} shared={{ id, wrong, complete }} />
   );
   const { inSight, others } = folded(parts);
-  // Once open, it stays so.
+  // Once open, the fold stays open.
   const isOpen = useRef(false);
   isOpen.current ||=
     others.some(({ field }) => memberOf(given, field.name) !== undefined) ||
@@ -123,17 +123,17 @@ export const SchemaForm = (props: FormProps) => {
   );
 };
 
-/** Focuses the first wrong field: of a list its first wrong row, or the button to add one. */
+/** Focuses the first invalid field. In a list, this is the first invalid row, or the button that adds a row. */
 function focusWrong(form: HTMLFormElement): void {
   const first = form.querySelector<HTMLElement>("[aria-invalid]");
   if (first === null || first.matches(FIELDS)) return first?.focus();
   const rows = [...first.querySelectorAll<HTMLInputElement>(`${FIELDS}, button`)];
-  // Empty rows are no items.
+  // Empty rows are not items.
   const items = rows.filter(({ value }) => value.trim() !== "");
   (items[Number(first.dataset["wrongItem"])] ?? rows[0])?.focus();
 }
 
-/** The fields in sight, and the optional ones that are folded: those of a short form are all in sight. */
+/** The visible fields, and the optional fields to fold. A short form has none to fold. */
 function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: FormPart[] } {
   let room = FIELDS_IN_SIGHT - parts.filter(({ field }) => field.isRequired).length;
   const { inSight = [], others = [] } = Object.groupBy(parts, ({ field }) =>
@@ -144,7 +144,7 @@ function folded(parts: readonly FormPart[]): { inSight: FormPart[]; others: Form
 
 interface PartProps {
   part: FormPart;
-  /** The object that it is a member of, in the content that the form begins with. */
+  /** The object that contains the part's value in the initial content. */
   around: unknown;
   shared: FormContext;
 }
@@ -280,7 +280,7 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 const isInSight = ({ field: { kind, options, isRequired } }: FormPart): boolean =>
   options.length <= IN_SIGHT && (kind === "many" || (kind === "one" && isRequired));
 
-/** A choice whose options are all in sight. */
+/** A choice with all options visible. */
 const Choices = ({ id, part, around }: FieldProps) => {
   const { field } = part;
   const typed = typedFor(part, around);
@@ -330,7 +330,7 @@ const AddButton = ({ label, onClick }: { label: string; onClick(): void }) => (
   </button>
 );
 
-/** Rows to add and remove: a list of simple values. */
+/** A list of simple values: rows that can be added and removed. */
 const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
   const { label, isRequired } = part.field;
   const { rows, add, remove } = useRows(() => {
@@ -391,7 +391,7 @@ const Groups = ({ part, around, shared }: PartProps) => {
   );
 };
 
-/** A union: a choice of the kind, and the fields of the selected kind. */
+/** A union: a choice of the kind, and the fields of the chosen kind. */
 const Kinds = ({
   part,
   branches,
@@ -402,7 +402,7 @@ const Kinds = ({
   const [chosen, setChosen] = useState(first);
   const branch = chosen === undefined ? undefined : branches[chosen];
   const { id, label, isRequired } = part.field;
-  // The group itself shows the messages about the value.
+  // The fieldset itself shows the messages about the union's value.
   const wrong = shared.wrong.filter(({ path }) => path.length > part.path.length);
   const choose = ({ target }: Event) => {
     const { value } = target as HTMLSelectElement;

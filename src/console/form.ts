@@ -1,4 +1,4 @@
-/** A form for a schema: its parts, what is typed into them, and what is wrong with that. */
+/** The model of a form for a schema: its parts, the entered values, and their validation errors. */
 import { UriTemplate } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { jsonIn } from "../server/kernel/core/text.ts";
@@ -10,18 +10,18 @@ import { rulesOf } from "../server/kernel/schema/words.ts";
 
 /** A value of a form: a field, a group of members, or rows of a list. */
 export interface FormPart {
-  /** Its id is unique in the form. */
+  /** The field. Its id is unique in the form. */
   field: Field;
-  /** Where its value is in the content. */
+  /** The path of the value in the content. */
   path: readonly string[];
   schema: Json;
-  /** Its limits, its default and an example, in words. */
+  /** Hints about the value: limits, default and example. */
   rules: readonly string[];
   /** True for a secret, which is not stored. */
   isSecret: boolean;
-  /** The document that its schema's references are resolved in. */
+  /** The document in which references of the schema are resolved. */
   root: Json;
-  /** True for a required value that becomes null if its field is left empty. */
+  /** True for a required value that is null if its field is left empty. */
   isNullable: boolean;
   /** The parts of an object with few members. */
   members?: readonly FormPart[];
@@ -31,23 +31,26 @@ export interface FormPart {
   branches?: readonly FormPart[];
 }
 
-/**
- * Values, those with members or items, options of all of them, and characters of a label: a form with more stops the page
- * for seconds.
- */
+/** Maximum number of fields in a form: larger forms block the page for seconds. */
 const FIELDS = 200;
+/** Maximum number of parts with members or items. */
 const NESTING = 200;
+/** Maximum number of options in all fields together. */
 const OPTIONS = 2000;
+/** Maximum length of a label, in characters. */
 const LABEL = 200;
-/** Maximum number of an object's values that become fields of their own, and maximum depth of such objects. */
+/** Maximum number of an object's members that become fields. */
 const NESTED = 20;
+/** Maximum depth of objects whose members become fields. */
 const DEPTH = 3;
-/** Maximum number of rows in a list of objects, of fields in a row, and of kinds in a union. */
+/** Maximum number of rows in a list of objects. */
 const ROWS = 50;
+/** Maximum number of fields in a row. */
 const ROW_FIELDS = 8;
+/** Maximum number of kinds in a union. */
 const BRANCHES = 10;
 
-/** The parts of the form for a schema. Values beyond the limits become fields for JSON. */
+/** The parts of the form for a schema. A value beyond the limits is a field for JSON. */
 export const formPartsOf = oncePer((schema: Json): readonly FormPart[] => {
   const room = { options: OPTIONS, nesting: NESTING };
   const { properties, required } = plain(schema, schema);
@@ -88,7 +91,7 @@ function membersOf({ properties, required }: Json, within: Within): FormPart[] {
   );
 }
 
-/** A schema without a choice that is longer than a form may be: its value is written as JSON. */
+/** The schema, without its type and choices if it has more than `OPTIONS` of them. Its value is then a JSON field. */
 function withFewOptions(schema: Json): Json {
   const of = isObject(schema["items"]) ? schema["items"] : schema;
   const lists = [of["enum"], of["oneOf"], of["anyOf"]];
@@ -146,11 +149,11 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   return branches.length > 0 && areFields ? { ...simple, branches } : simple;
 }
 
-/** True for an object schema that allows members it does not name: rows cannot show those. */
+/** True for an object schema that allows additional members, which rows cannot show. */
 const hasOthers = ({ additionalProperties: others }: Json): boolean =>
   others !== undefined && others !== false;
 
-/** The schemas of a union's kinds; empty if the schema is not a union, or has too many kinds. */
+/** The schemas of a union's kinds; empty if the schema is not a union or has too many kinds. */
 function kindsOf(schema: Json, root: Json): Json[] {
   const { anyOf, oneOf, title: _title, description: _about, default: _preset, ...own } = schema;
   const choice = [anyOf, oneOf].find(Array.isArray) as unknown[] | undefined;
@@ -163,7 +166,7 @@ function kindsOf(schema: Json, root: Json): Json[] {
   return others.length > 1 && others.length <= BRANCHES ? others : [];
 }
 
-/** The schema of one kind, merged with the keywords that all kinds share. */
+/** The schema of a kind, merged with the keywords that all kinds share. */
 function joined(own: Json, kind: Json): Json {
   const [common, more] = [own["properties"], kind["properties"]];
   if (!isObject(common) || !isObject(more)) return { ...own, ...kind };
@@ -217,17 +220,14 @@ const countOf = (parts: readonly FormPart[]): number =>
     return sum + (within.length > 0 ? countOf(within) : 1);
   }, 0);
 
-/** Formats that the kind of input already shows. */
+/** Formats that the input element already shows. */
 const SHOWN_FORMATS = new Set<unknown>(["date", "date-time", "password", undefined]);
 
-/** Maximum lengths that are shown in advance. Greater lengths are rarely reached, so they are shown only when exceeded. */
+/** Greater maximum lengths are shown only when exceeded: they are rarely reached. */
 const RARE_LENGTH = 100;
 const RARE_ITEMS = 20;
 
-/**
- * Hints about the limits of a value that are useful while filling in its field. The field itself shows its options, its
- * default and its kind.
- */
+/** Hints that help while filling in a field. The field itself shows its options, default and kind. */
 const hintsOf = (schema: Json): string[] => {
   const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
   const { maxLength, maxItems, minLength, minItems } = limits;
@@ -246,7 +246,7 @@ const asText = (value: unknown) => (typeof value === "string" ? value : JSON.str
 /** Maximum length of a chain of references. */
 const REFERENCES = 10;
 
-/** Resolves references within the document, and removes null from the types of a schema. */
+/** Resolves references within the document, and removes null from the types. */
 function plain(given: unknown, root: Json, depth = 0): Json {
   if (!isObject(given)) return {};
   const { $ref, anyOf, oneOf, allOf, type, ...own } = given;
@@ -264,7 +264,7 @@ function plain(given: unknown, root: Json, depth = 0): Json {
   return types.length === 1 ? { ...given, type: types[0] as unknown } : given;
 }
 
-/** True where null is one of the types of a schema. */
+/** True if null is one of the schema's types. */
 function mayBeNull(given: unknown, root: Json): boolean {
   const reference = isObject(given) ? given["$ref"] : undefined;
   const schema = typeof reference === "string" ? targetOf(reference, root) : given;
@@ -279,7 +279,7 @@ interface NamedText {
   required?: boolean | undefined;
 }
 
-/** A schema of an object with these texts as members, as for the arguments of a prompt. */
+/** The schema of an object with these string members, for example the arguments of a prompt. */
 export const stringsOf = (all: readonly NamedText[]): Json => ({
   properties: Object.fromEntries(
     all.map(({ name, description }) => [name, { type: "string", description }]),
@@ -287,7 +287,7 @@ export const stringsOf = (all: readonly NamedText[]): Json => ({
   required: all.filter(({ required }) => required === true).map(({ name }) => name),
 });
 
-/** A schema of a URI template's variables. Only those of a query are optional. */
+/** The schema of a URI template's variables. Only query variables are optional. */
 export function templateSchemaOf(template: string): Json {
   const withoutQuery = template.replaceAll(/\{[?&][^}]*\}/g, "");
   const required = new Set(new UriTemplate(withoutQuery).variableNames);
@@ -305,13 +305,13 @@ const othersOf = (count: number): FormPart => ({
   ...{ path: [], schema: {}, rules: [], isSecret: false, isNullable: false, root: {} },
 });
 
-/** An invalid value: its path, and a message for the person who typed it. */
+/** A validation error: the path of the value, and a message for the user. */
 export interface Wrong {
   path: readonly string[];
   message: string;
 }
 
-/** The content of a form, and the values in it that are not valid. */
+/** The content of a form, and its validation errors. */
 export function contentIn(
   parts: readonly FormPart[],
   form: FormData,
@@ -333,7 +333,7 @@ function membersIn(parts: readonly FormPart[], form: FormData, wrong: Wrong[]): 
 const textsOf = (form: FormData, id: string): string[] =>
   form.getAll(id).filter((one) => typeof one === "string");
 
-/** The value of a part; undefined if it was left empty. */
+/** The value of a part; undefined if the field is empty. */
 function valueIn(part: FormPart, form: FormData, wrong: Wrong[]): unknown {
   const { field, members, item, branches, path } = part;
   if (members) {
@@ -389,22 +389,22 @@ function rowsIn(item: FormPart, text: string): unknown[] {
 function enteredIn(part: FormPart, texts: readonly string[]): unknown {
   const value = fieldValue(part.field, texts);
   if (!isDateTime(part) || typeof value !== "string" || ZONE.test(value)) return value;
-  // The input uses the browser's time zone, and has no fractions of a second.
+  // The input uses the browser's time zone and omits fractions of a second.
   const at = Date.parse(value);
   return Number.isNaN(at) ? value : new Date(at).toISOString().replace(".000Z", "Z");
 }
 
 const ZONE = /(Z|[+-]\d\d:?\d\d)$/i;
 
-/** True for a date and time that is entered as text. */
+/** True for a date and time in a one-line input. */
 export const isDateTime = ({ field, schema }: FormPart): boolean =>
   field.kind === "line" && schema["format"] === "date-time";
 
-/** The own member with this name, which may be a name such as `constructor`; undefined if there is none. */
+/** The object's own member with this name, even for names such as `constructor`; undefined if absent. */
 export const memberOf = (content: unknown, name: string): unknown =>
   isObject(content) && Object.hasOwn(content, name) ? content[name] : undefined;
 
-/** True for a value that is absent or equals the initial value of the part. */
+/** True if the value is absent or equals the part's initial value. */
 function isUntouched(part: FormPart, value: unknown): boolean {
   if (value === undefined) return true;
   const form = new FormData();
@@ -415,7 +415,7 @@ function isUntouched(part: FormPart, value: unknown): boolean {
 const areUntouched = (members: readonly FormPart[], values: unknown): boolean =>
   members.every((one) => isUntouched(one, memberOf(values, one.field.name)));
 
-/** True for an optional group that is present with defaults only: a hidden input with its id preserves it. */
+/** True for an optional group that has only default values: a hidden input with its id preserves the group. */
 export function isMarked({ field, members }: FormPart, around: unknown): boolean {
   const values = memberOf(around, field.name);
   return (
@@ -425,7 +425,9 @@ export function isMarked({ field, members }: FormPart, around: unknown): boolean
 
 export const isJson = (text: string): boolean => jsonIn(text.trim() || "null") !== undefined;
 
-/** The initial value of a part: its value in the content, else its default. An optional part that the content lacks has none. */
+/**
+ * The initial value of a part: from the content, else its default. Undefined for optional parts that the content lacks.
+ */
 function initialOf({ field, schema }: FormPart, around: unknown): unknown {
   const given = memberOf(around, field.name);
   const isPreset = given === undefined && (field.isRequired || !isObject(around));
@@ -442,13 +444,13 @@ export function typedFor(part: FormPart, around: unknown): readonly string[] {
   return Array.isArray(value) ? value.map((one) => asTyped(item.field, one)[0] ?? "") : [];
 }
 
-/** The initial objects of a list's rows. A list with more than `ROWS` objects would be cut, so it is edited as JSON. */
+/** The initial objects of a list's rows, at most `ROWS`. Longer lists are edited as JSON. */
 export function rowsFor(part: FormPart, around: unknown): readonly unknown[] {
   const value = initialOf(part, around);
   return Array.isArray(value) ? value.slice(0, ROWS) : [];
 }
 
-/** The index of the kind that is initially selected in a union: the first whose fields preserve the value; undefined if none does. */
+/** The index of the initial kind of a union: the first that preserves the value; undefined if none does. */
 export function branchFor(part: FormPart, around: unknown): number | undefined {
   const value = initialOf(part, around);
   if (value === undefined || value === null)
@@ -460,7 +462,7 @@ export function branchFor(part: FormPart, around: unknown): number | undefined {
   return nth < 0 ? undefined : nth;
 }
 
-/** The text after the browser's sanitization: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
+/** The text after sanitization: https://html.spec.whatwg.org/multipage/input.html#value-sanitization-algorithm */
 export function keptText(part: FormPart, text: string): string {
   const { kind, type } = part.field;
   if (kind !== "line") return text.replaceAll(/\r\n?/g, "\n");
@@ -475,12 +477,12 @@ export function keptText(part: FormPart, text: string): string {
   return line.trim();
 }
 
-/** A point in time in ISO 8601; empty if its year is outside of the range of inputs. */
+/** A time in ISO 8601; empty if date inputs do not support its year. */
 const isoOf = (at: number): string => (at >= FIRST && at <= LAST ? new Date(at).toISOString() : "");
 const FIRST = Date.parse("0001-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
-/** Adds the initial texts of these parts' fields, as a browser would send them. */
+/** Adds the initial texts of these parts' fields to `form`, as a browser would. */
 function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): void {
   for (const part of parts) {
     const { field, members, branches, item = part } = part;
@@ -501,7 +503,7 @@ function addTexts(parts: readonly FormPart[], around: unknown, form: FormData): 
   }
 }
 
-/** The parts without the required ones that the content lacks, which are yet to be entered. */
+/** The parts, without required parts that the content lacks and the user has yet to enter. */
 const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
   parts.flatMap((part) => {
     const value = memberOf(content, part.field.name);
@@ -509,7 +511,7 @@ const partsWith = (parts: readonly FormPart[], content: unknown): FormPart[] =>
     return [part.members ? { ...part, members: partsWith(part.members, value) } : part];
   });
 
-/** The content that a form returns if its fields are filled with this content and not changed. */
+/** The content that the form would return for this content without changes by the user. */
 export function contentOfFields(parts: readonly FormPart[], content: Json): Json {
   const form = new FormData();
   const known = partsWith(parts, content);
@@ -517,7 +519,7 @@ export function contentOfFields(parts: readonly FormPart[], content: Json): Json
   return contentIn(known, form).content;
 }
 
-/** Describes the first change that the form's fields would make to the content; undefined if they preserve it. */
+/** Describes the first change that the fields would make to the content; undefined if they preserve it. */
 export function changeByFields(parts: readonly FormPart[], content: Json): string | undefined {
   const { path, value } = firstDifference(contentOfFields(parts, content), content) ?? {};
   if (path === undefined) return undefined;
@@ -525,10 +527,7 @@ export function changeByFields(parts: readonly FormPart[], content: Json): strin
   return `\`${path.join(".")}\` would ${become}`.slice(0, LABEL);
 }
 
-/**
- * The path of the first difference between `value` and `other`, and the value there. Compares them as JSON: the order of an
- * object's members does not matter.
- */
+/** The path of the first difference between `value` and `other` as JSON, and the value there. Ignores member order. */
 function firstDifference(
   value: unknown,
   other: unknown,
@@ -554,8 +553,8 @@ export function hasNoFields(schema: Json): boolean {
 const OPEN = ["additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "if"];
 
 /**
- * Merges the entered values into an example. An empty list from a field means that nothing was entered, so the example's
- * list replaces it; with `areEmptyKept`, for content from JSON, it stays empty.
+ * Merges the entered values into an example. An empty list in a field means that nothing was entered, so the example's
+ * list replaces it. `areEmptyKept` preserves empty lists, which JSON may contain on purpose.
  */
 export function withEntered(example: Json, entered: Json, { areEmptyKept = false } = {}): Json {
   const kept = Object.entries(entered).flatMap(([name, value]): [string, unknown][] => {
@@ -568,7 +567,7 @@ export function withEntered(example: Json, entered: Json, { areEmptyKept = false
   return { ...example, ...Object.fromEntries(kept) };
 }
 
-/** The content without secrets, and without JSON that may contain one. */
+/** The content without secrets, and without JSON fields that may contain secrets. */
 export function withoutSecretFields(parts: readonly FormPart[], content: Json): Json {
   const kept = parts.flatMap((part): [string, unknown][] => {
     const { field, members, item, isSecret, schema, root } = part;
@@ -583,11 +582,11 @@ export function withoutSecretFields(parts: readonly FormPart[], content: Json): 
   return Object.fromEntries(kept);
 }
 
-/** The part of the content that may be stored: all of it if the schema has no secrets, else the values that are not secret. */
+/** The part of the content that may be stored: everything except secrets. */
 export const keptContent = (schema: Json, content: Json): Json =>
   holdsSecret(schema, schema) ? withoutSecretFields(formPartsOf(schema), content) : content;
 
-/** The server's complaints about the arguments of a call, by path: "`a.b` must be a string; `c` …". */
+/** Parses the server's validation error for tool arguments: "`a.b` must be a string; `c` …". */
 export function wrongFrom(text: string): Wrong[] {
   const [, said] =
     /^Tool arguments do not match the input schema of [^:]*: (.*)\.$/s.exec(text) ?? [];
@@ -597,12 +596,12 @@ export function wrongFrom(text: string): Wrong[] {
   });
 }
 
-/** The messages about a part's own value, and about values below it that have no part of their own. */
+/** The messages about a part's value, and about nested values that have no part. */
 export function messagesAt(
   { path, members, item, branches }: FormPart,
   wrong: readonly Wrong[],
 ): string[] {
-  // Values below this one have parts of their own; the paths of rows have the row's index in front.
+  // Nested values have parts of their own. The path of a row begins with its index.
   const most = members || branches ? 0 : item?.members ? 1 : Infinity;
   const isHere = (one: Wrong) =>
     path.length > 0 &&
@@ -615,7 +614,7 @@ export function messagesAt(
   });
 }
 
-/** Messages about no part of the form. */
+/** Messages that belong to no part of the form. */
 export function messagesElsewhere(parts: readonly FormPart[], wrong: readonly Wrong[]): string[] {
   const isShown = (one: Wrong, among: readonly FormPart[]): boolean =>
     among.some((part) => messagesAt(part, [one]).length > 0 || isShown(one, partsBelow(part, one)));
@@ -624,7 +623,7 @@ export function messagesElsewhere(parts: readonly FormPart[], wrong: readonly Wr
     .map(({ path, message }) => `${path.length > 0 ? `${path.join(".")} ` : ""}${message}`);
 }
 
-/** The parts below this one that a message could be about. */
+/** The nested parts that a message may be about. */
 function partsBelow(part: FormPart, { path }: Wrong): readonly FormPart[] {
   const { members = [], branches = [], item } = part;
   const nth = path[part.path.length] ?? "";

@@ -1,4 +1,4 @@
-/** Keeps the list of calls and sessions up to date from the server's events, and filters it. */
+/** Updates the list of calls and sessions from the server's events, and filters it. */
 import {
   badgeOf,
   groupOf,
@@ -14,10 +14,10 @@ import { answerHere } from "./answer-here.ts";
 import { followTabs } from "./tabs.ts";
 import { showTime } from "./times.ts";
 
-/** How long the script may work at once, in ms: then the browser has its turn. */
+/** Maximum time of a slice of work before the script yields to the browser, in ms. */
 const SLICE_MS = 8;
 
-/** Follows the events of the list, or of the one call that it is of; `news` shows the latest. */
+/** Subscribes to the events of the list, or of the page's one call; `news` shows the latest event. */
 export function follow(place: HTMLElement, news: HTMLElement): void {
   const isCall = place.dataset["call"] !== undefined;
   (isCall ? followCall : followList)(place, news);
@@ -27,7 +27,7 @@ export function follow(place: HTMLElement, news: HTMLElement): void {
   });
 }
 
-/** Says when the call of a page has changed: a page that changes by itself loses what somebody reads or chooses there. */
+/** Announces changes of the page's call. It does not update the page, where the user may be reading or typing. */
 function followCall({ dataset }: HTMLElement, news: HTMLElement): void {
   news.textContent = "";
   const events = new EventSource(dataset["events"]!);
@@ -55,7 +55,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
       },
     ]),
   );
-  /** The rows by id, and what each shows; those of the server until its first event are known by their markup alone. */
+  /** The rows by id, with their calls. Rows rendered by the server have no call until the first event. */
   const rows = new Map(
     [...list.querySelectorAll<HTMLElement>("li[data-id]")].map((row) => [
       row.dataset["id"]!,
@@ -115,13 +115,13 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     unmatched.hidden = rows.size === 0 || all > 0;
   }
 
-  /** Shows a call; one that comes later goes to the end of its group if `isOlder`. */
+  /** Shows a call in its group: at the end if `isOlder`, else at the start. */
   function put(call: Row, isOlder = false): void {
     const before = rows.get(call.id)?.row;
     const row = rowOf(call);
     row.hidden = !passes(call, filter());
     const place = groups.get(groupOf(call))!.rows;
-    // A row that stays in its group stays where it is, and keeps the focus.
+    // Replace a row in place if its group is unchanged, and preserve the focus.
     if (before?.parentElement === place) {
       const isFocused = before.contains(document.activeElement);
       before.replaceWith(row);
@@ -140,7 +140,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
     rows.delete(id);
   }
 
-  /** The events that are not shown yet, in their order. */
+  /** Events are processed in order, one after the other. */
   let turn = Promise.resolve();
   const inTurn = (work: () => Promise<void> | void): void => {
     turn = turn.then(work).catch(console.error);
@@ -185,7 +185,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   for (const kind of ["input", "change"]) form.addEventListener(kind, () => void applyFilter());
   form.addEventListener("submit", (event) => event.preventDefault());
 
-  /** Arrows go through the calls, Enter opens one as it does links, Escape goes back to the filter and clears it. */
+  /** Handles a key: arrows move between calls; Escape focuses the filter, or clears it if it has the focus. */
   function goBy(key: string): boolean {
     if (key === "Escape") {
       const isHere = document.activeElement === text;
@@ -206,7 +206,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   }
   for (const place of [form, list])
     place.addEventListener("keydown", (event) => {
-      // The arrows choose a state there.
+      // In the select element, arrow keys choose a state.
       if (event.target === state && event.key !== "Escape") return;
       if (goBy(event.key)) event.preventDefault();
     });
@@ -257,7 +257,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
       });
     });
     events.addEventListener("error", () => {
-      // The browser reconnects by itself unless the server has refused, which may be temporary, too.
+      // Browsers reconnect automatically unless the server has rejected the connection, which may also be temporary.
       news.textContent = "The connection was lost. Reconnecting …";
       if (events.readyState !== EventSource.CLOSED) return;
       const again = document.createElement("a");
@@ -274,5 +274,5 @@ function followList(list: HTMLElement, news: HTMLElement): void {
   connect();
 }
 
-/** How long to wait after the server has refused a connection. */
+/** Delay before reconnecting after the server has rejected a connection, in ms. */
 const RECONNECT_MS = 10_000;

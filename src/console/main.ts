@@ -1,4 +1,4 @@
-/** The script of all pages: times, copy buttons, and what each page has of its own. */
+/** The script of every page: times, copy buttons, and the scripts of particular pages. */
 import type { Callee } from "../server/features/console/programs.ts";
 import { followTimes } from "./times.ts";
 
@@ -30,29 +30,29 @@ addEventListener("keydown", ({ key, ctrlKey, metaKey, target }) => {
   (target as Element).closest("form")?.querySelector<HTMLElement>(".primary")?.click();
 });
 
-// A link in a text of a servlet leads to another server.
+// Links in a servlet's text may lead to other servers.
 addEventListener("click", (event) => {
   const link = (event.target as Element).closest<HTMLAnchorElement>("a[data-foreign]");
   if (link && !confirm(`Open ${link.href}? A servlet has written this link.`))
     event.preventDefault();
 });
 
-// Whoever has to sign in first finds the arguments of a link afterwards.
+// Preserve the arguments of a link during sign-in.
 if (location.hash.startsWith("#args="))
   for (const link of document.querySelectorAll<HTMLAnchorElement>('a[href^="/sign-in?"]'))
     link.hash = location.hash;
 
-/** A form is sent once for each page: the answer to a second click would take the place of the first, such as a new key. */
+/** Submitted forms. Each is sent only once: a second answer would replace the first, which may show a new key. */
 let sent = new WeakSet<EventTarget>();
 addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target === null) return;
   if (sent.has(event.target)) event.preventDefault();
   sent.add(event.target);
 });
-// A browser that comes back to the page may send it anew.
+// A page restored from the browser's cache may send its forms again.
 addEventListener("pageshow", () => (sent = new WeakSet()));
 
-/** Says that the network is gone, as long as it is. */
+/** Shown while the browser is offline. */
 const offline = document.createElement("p");
 offline.setAttribute("role", "status");
 const showNetwork = () => {
@@ -65,7 +65,7 @@ document.body.append(offline);
 for (const change of ["online", "offline"]) addEventListener(change, showNetwork);
 showNetwork();
 
-/** The server, as programs that repeat a call have it. */
+/** The server as generated programs call it. */
 const callee = JSON.parse(
   document.querySelector<HTMLElement>("[data-callee]")?.dataset["callee"] ?? '{"url":""}',
 ) as Callee;

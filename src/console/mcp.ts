@@ -1,4 +1,4 @@
-/** The page's connection to its server: the official client, with its messages recorded. */
+/** The page's MCP connection: the official client, with a record of its messages. */
 import {
   Client,
   StreamableHTTPClientTransport,
@@ -13,7 +13,7 @@ import { paneAt } from "./panes.ts";
 import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../server/kernel/core/views.ts";
 
-// Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
+// Without `jitless`, zod compiles checks by `eval`, which the content security policy forbids.
 config({ jitless: true });
 
 /** A message that was sent or received, with its time in Unix ms. */
@@ -21,7 +21,7 @@ export interface TimedMessage {
   isSent: boolean;
   at: number;
   json: unknown;
-  /** True if it was exchanged with a view, instead of the server. */
+  /** True for a message exchanged with a view instead of the server. */
   isOfView?: true;
 }
 
@@ -29,12 +29,12 @@ export interface TimedMessage {
 export interface PendingAsk {
   method: string;
   params: Json;
-  /** Aborts when no answer is wanted any more. */
+  /** Aborts when the answer is no longer needed. */
   signal: AbortSignal;
   answer(result: Json): void;
 }
 
-/** Receives what happens during a call. A connection has one at a time: that of its latest call. */
+/** Receives the events of a call. A connection has one listener: that of its latest call. */
 export interface Listener {
   onMessage(message: TimedMessage): void;
   onLog(params: Json): void;
@@ -43,11 +43,11 @@ export interface Listener {
 
 interface Listening {
   by?: Listener;
-  /** The name of the entry that is called. */
+  /** The name of the called entry. */
   name?: string;
 }
 
-/** How long a call may take, in ms: its user may take a while to answer. */
+/** Timeout of a call, in ms, with time for the user to answer questions. */
 const CALL_MS = 60 * 60_000;
 
 const META = "io.modelcontextprotocol/";
@@ -113,12 +113,12 @@ export class Mcp {
     return new Mcp(client, listening);
   }
 
-  /** Undefined for a tool that is not, or no longer, offered. */
+  /** The tool with this name; undefined if it is unavailable. */
   async tool(name: string): Promise<Tool | undefined> {
     return (await this.#tools).get(name) ?? this.#unlisted(name);
   }
 
-  /** A tool that search finds but lists omit, from the page of its entry. */
+  /** A tool that search finds but lists omit. It is read from the entry's page. */
   async #unlisted(name: string): Promise<Tool | undefined> {
     const known = this.#searched.get(name);
     if (known !== undefined) return known;
@@ -161,7 +161,7 @@ export class Mcp {
     return this.#client.readResource({ uri }, { signal, timeout: CALL_MS });
   }
 
-  /** Reads a resource while another call may run, whose listener stays. */
+  /** Reads a resource without replacing the listener of a running call. */
   readBeside(uri: string) {
     return this.#client.readResource({ uri }, { timeout: CALL_MS });
   }
@@ -174,7 +174,7 @@ export class Mcp {
     return view;
   }
 
-  /** Completions of an argument; empty where the server has none. */
+  /** Completions of an argument; empty if the server has none. */
   async complete(
     ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string },
     argument: { name: string; value: string },
@@ -186,7 +186,7 @@ export class Mcp {
   }
 }
 
-/** The progress of a call, as its notifications have it. */
+/** The progress of a call, from `notifications/progress`. */
 export interface CallProgress {
   progress: number;
   total?: number | undefined;

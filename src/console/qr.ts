@@ -1,6 +1,6 @@
 import encode from "qr";
 
-/** A QR code of an address. */
+/** An image of the QR code for an address. */
 export function pictureOf(address: string): HTMLImageElement {
   const picture = document.createElement("img");
   picture.className = "qr";

@@ -1,24 +1,24 @@
-/** Results and messages of the server: shown as text, images and audio, never as markup. */
+/** The server's results and messages, shown as text, images and audio, never as markup. */
 import { useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { excessOf } from "../server/kernel/core/shape.ts";
 import { jsonIn, printableText } from "../server/kernel/core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
-/** Longer texts are cut, since a page with a megabyte of text is slow. */
+/** Maximum length of a text shown: a page with a megabyte of text is slow. */
 const CHARACTERS = 100_000;
 const MESSAGE_CHARACTERS = 10_000;
 
-/** Blocks of a result that are shown: ten thousands of elements stop a page for seconds. */
+/** Maximum number of a result's blocks shown: tens of thousands of elements block a page for seconds. */
 const BLOCKS = 500;
 
-/** The beginning of a text, printable. */
+/** The beginning of a text, in printable characters. */
 export const cut = (text: string, most = CHARACTERS): string => {
   const shown = printableText(text.slice(0, most));
   return text.length > most ? `${shown}\n… ${text.length - most} more characters` : shown;
 };
 
-/** Characters of a name, an address or a description. */
+/** Maximum length of a name, an address or a description, in characters. */
 const LINE = 2000;
 
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2) ?? "";
@@ -31,7 +31,7 @@ export const Text = ({ text, most }: { text: string; most?: number }) => (
 
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Binary data as a URL that the page's policy lets it load. */
+/** A data URL that the content security policy allows the page to load. */
 const dataOf = (mimeType: string, data: string) => `data:${mimeType};base64,${data}`;
 
 const Media = ({ mimeType, data, name }: { mimeType: string; data: string; name: string }) => {
@@ -66,7 +66,7 @@ const Contents = ({ of }: { of: Json }) => {
 /** Reads a resource that a result links to. */
 export type Read = (uri: string) => Promise<Json>;
 
-/** A resource that a result links to, which opens here. */
+/** A link to a resource, whose contents are shown in place. */
 const Link = ({ block, read }: { block: Json; read: Read }) => {
   const { uri, name, title, description } = block;
   const [opened, setOpened] = useState<Json | string | undefined>(undefined);
@@ -111,10 +111,10 @@ const Block = ({ block, read }: { block: Json; read: Read }) => {
   }
 };
 
-/** Text whose columns have to stay below each other: code, tables, drawings. */
+/** Text with aligned columns: code, tables, drawings. */
 const IS_SET = /^( {2}|\t|[|+])|\S {2,}\S|```/m;
 
-/** Text as people read it: JSON as values, and prose as prose. */
+/** A text for people: JSON as a value, text with columns as is, and the rest as prose. */
 const Said = ({ text }: { text: string }) => {
   const value = valueIn(text);
   if (value !== undefined) return <Value value={value} />;
@@ -122,17 +122,17 @@ const Said = ({ text }: { text: string }) => {
   return <p class="said">{cut(text)}</p>;
 };
 
-/** Levels of JSON: to write one with thousands again takes more than the stack, or a text of gigabytes. */
+/** Maximum depth of JSON: serializing thousands of levels overflows the stack or produces gigabytes of indentation. */
 const LEVELS = 100;
 
-/** The object or list that a text is the JSON of. */
+/** The object or list in a JSON text; undefined for other texts. */
 function valueIn(text: string): object | undefined {
   if (text.length > CHARACTERS || !/^\s*[[{]/.test(text)) return undefined;
   const value = jsonIn(text) as object | undefined;
   return excessOf(value, { depth: LEVELS }) === undefined ? value : undefined;
 }
 
-/** True for a text that says no more than the structured content does. */
+/** True for a text block that only repeats the structured content. */
 function isSaid({ type, text }: Json, structured: Json): boolean {
   if (type !== "text") return false;
   const json = JSON.stringify(valueIn(str(text)));
@@ -141,17 +141,21 @@ function isSaid({ type, text }: Json, structured: Json): boolean {
   );
 }
 
-/** The one member of an object, as kits wrap a result that is no object. */
+/** The only member of an object. Some SDKs wrap a result in such an object if it is not an object itself. */
 const sole = (value: unknown): unknown[] => {
   const all = isObject(value) ? Object.values(value) : [];
   return all.length === 1 ? all : [];
 };
 
-/** Rows of a table that are shown, and how many more of them at a time; its columns; and values of a tree. */
+/** Maximum number of rows shown in a table. */
 const ROWS = 1000;
+/** Number of rows shown at first, and added by each click. */
 const STEP = matchMedia("(max-width: 40rem)").matches ? 20 : 100;
+/** Maximum number of columns in a table. */
 const COLUMNS = 12;
+/** Maximum number of members or items in a tree. */
 const VALUES = 500;
+/** Maximum depth of a tree. */
 const DEPTH = 8;
 
 /** A value as a table, a tree, or text. */
@@ -216,7 +220,7 @@ function lineOf(value: readonly unknown[]): string | undefined {
 }
 const LINE_WIDTH = 160;
 
-/** True for a list of objects that have much in common. */
+/** True for a list of objects with few distinct members in total. */
 function isTable(value: readonly unknown[]): boolean {
   const rows = value.slice(0, ROWS);
   return rows.length > 1 && rows.every(isObject) && columnsOf(rows).length <= COLUMNS;
@@ -226,7 +230,7 @@ const columnsOf = (rows: readonly Json[]): string[] => [
   ...new Set(rows.slice(0, ROWS).flatMap((one) => Object.keys(one).slice(0, COLUMNS + 1))),
 ];
 
-/** A list of objects as a table, of which a part is shown at first. */
+/** A list of objects as a table. Shows the first rows, and a button for more. */
 const Table = ({ rows }: { rows: readonly Json[] }) => {
   const [count, setCount] = useState(STEP);
   const columns = columnsOf(rows);
@@ -277,7 +281,7 @@ const Table = ({ rows }: { rows: readonly Json[] }) => {
 const list = (value: unknown): Json[] =>
   Array.isArray(value) ? value.slice(0, BLOCKS).filter(isObject) : [];
 
-/** A result as people read it, as JSON of its values, or as it came. */
+/** A result for people, as JSON of its values, or as received. */
 export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
   const { structuredContent } = result;
   const [way, setWay] = useState<"Result" | "JSON" | "Raw">("Result");
@@ -307,13 +311,13 @@ export const ResultView = ({ result, read }: { result: Json; read: Read }) => {
   );
 };
 
-/** The JSON that the only text of a result is. */
+/** The value of a result whose only block is a JSON text. */
 function soleJson({ content }: Json): unknown {
   const [first, ...others] = list(content);
   return first !== undefined && others.length === 0 ? valueIn(str(first["text"])) : undefined;
 }
 
-/** A result as text, to copy. */
+/** A result as text to copy. */
 function readable(result: Json): string {
   const texts = [...list(result["content"]), ...list(result["contents"])].flatMap(({ text }) =>
     typeof text === "string" ? [text] : [],
@@ -341,7 +345,7 @@ const Readable = ({ result, read }: { result: Json; read: Read }) => {
   const hidden = all.reduce((sum, length) => sum + Math.max(0, length - BLOCKS), 0);
   const blocks = list(content);
   const others = isObject(structured) ? blocks.filter((one) => !isSaid(one, structured)) : blocks;
-  // A kit wraps a text in an object with one member, of which the text says all.
+  // The text block repeats the text that an SDK has wrapped in an object.
   const [only] = sole(structured);
   const isText = typeof only === "string" && others.length < blocks.length;
   const shown = isText ? blocks : others;
@@ -373,7 +377,7 @@ const Readable = ({ result, read }: { result: Json; read: Read }) => {
   );
 };
 
-/** A list that an object has as its only member is shown as such. */
+/** The list in an object whose only member is a table; else the value itself. */
 const unwrapped = (value: unknown): unknown => {
   const [only] = sole(value);
   return Array.isArray(only) && isTable(only) ? only : value;

@@ -1,6 +1,6 @@
-/** Questions that wait in the tabs of this browser. A tool that is tried in one has no task, so the server lists nothing of it. */
+/** Open questions in this browser's tabs. The server does not list them: a tool tried in a tab has no task. */
 
-/** A question in a tab. */
+/** An open question in a tab. */
 export interface TabQuestion {
   id: string;
   /** The called entry, and its question. */
@@ -10,17 +10,17 @@ export interface TabQuestion {
   asked: number;
 }
 
-/** A tab asks which questions wait, or tells of its own. */
+/** A request for all open questions, or news of a question in the sender's tab. */
 type Message = { asks: true } | { open: TabQuestion } | { closed: string };
 
 const channel = new BroadcastChannel("edge-servlets-questions");
-// A channel has no other origins.
+// BroadcastChannel is limited to this origin.
 // oxlint-disable-next-line unicorn/require-post-message-target-origin
 const say = (message: Message) => channel.postMessage(message);
 
 const own = new Map<string, TabQuestion>();
 
-/** Sets the title of this tab, with the number of open questions in front. */
+/** Sets the title of this tab, preceded by the number of open questions. */
 export function inTitle(title = document.title.replace(/^\(\d+\) /, "")): void {
   document.title = own.size === 0 ? title : `(${own.size}) ${title}`;
 }
@@ -32,7 +32,7 @@ addEventListener("pagehide", () => {
   for (const closed of own.keys()) say({ closed });
 });
 
-/** Tells the other tabs of a question of this one; `done` settles once it waits no longer. */
+/** Announces a question of this tab to the others, until `done` settles. */
 export function announce(asked: Pick<TabQuestion, "name" | "question">, done: Promise<unknown>) {
   const id = `tab-${crypto.randomUUID()}`;
   const open = { ...asked, id, asked: Date.now() };
@@ -47,7 +47,7 @@ export function announce(asked: Pick<TabQuestion, "name" | "question">, done: Pr
   done.then(close, close);
 }
 
-/** Follows the questions of the other tabs. */
+/** Subscribes to the questions of the other tabs. */
 export function followTabs(on: { open(one: TabQuestion): void; closed(id: string): void }): void {
   channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
     if ("open" in data) on.open(data.open);

@@ -15,7 +15,7 @@ export interface Target {
 
 const connections = new WeakMap<Target, Promise<Mcp>>();
 
-/** One connection for each entry that is tried, so that all it receives belongs to that entry. A failed one is replaced. */
+/** A connection per tried entry, so that all its messages belong to that entry. A failed connection is replaced. */
 export function connectionFor(target: Target, address: string): Promise<Mcp> {
   const connection = connections.get(target) ?? Mcp.connect(address);
   connections.set(target, connection);
@@ -23,7 +23,7 @@ export function connectionFor(target: Target, address: string): Promise<Mcp> {
   return connection;
 }
 
-/** The schema of an entry's form. Throws an error that says why the entry cannot be tried. */
+/** The schema of an entry's form. Throws an error with the reason if the entry cannot be tried. */
 export async function formSchemaOf(target: Target, address: string): Promise<Json> {
   const { kind, name } = target;
   const mcp = await connectionFor(target, address);
@@ -63,7 +63,7 @@ export function completionsOf(
   };
 }
 
-/** The request that calls an entry with this content of its form, for programs. */
+/** The request that calls an entry with the content of its form, for generated programs. */
 export function callingOf({ kind, name }: Target, content: Json): Calling {
   if (kind === "tool") return { method: "tools/call", params: { name, arguments: content } };
   if (kind === "prompt") return { method: "prompts/get", params: { name, arguments: content } };
@@ -109,7 +109,7 @@ export async function callTarget(
   }
 }
 
-/** Why something failed, in words. */
+/** The reason for a failure, in words. */
 export function reasonOf(error: unknown): string {
   if (isUnanswered(error)) return UNREACHED;
   const { message, data } = error as { message?: string; data?: unknown };
@@ -120,18 +120,18 @@ export function reasonOf(error: unknown): string {
   return `${message ?? String(error)}${details}`;
 }
 
-/** The message of an answer that is an error of JSON-RPC, for which the client gives the whole answer. */
+/** The message of a JSON-RPC error response, of which the client's error contains the whole text. */
 const saidIn = (text: string): string | undefined =>
   ((jsonIn(text) ?? {}) as { error?: { message?: string } }).error?.message;
 
-// So browsers say that `fetch` got no answer: Chromium, Firefox, Safari.
+// The messages of Chromium, Firefox and Safari when `fetch` gets no response.
 const isUnanswered = (error: unknown): boolean =>
   !navigator.onLine || /Failed to fetch|NetworkError|Load failed/.test(String(error));
 
 const UNREACHED =
   "The server could not be reached. Check your network, and run this again. If the call had begun, it may have been done.";
 
-/** A failure as people need it: who says so, why, and what to do. */
+/** A failure as the user sees it: a title, the reason, and advice. */
 export interface Failure {
   title: string;
   why: string;
@@ -152,7 +152,7 @@ export function failureIn(error: unknown): Failure {
   return { title, why, ...(known !== undefined && { advice: known }) };
 }
 
-/** Advice, by the HTTP status or the JSON-RPC code of an error. */
+/** Advice by HTTP status or JSON-RPC error code. */
 const ADVICE: Record<string, string> = {
   403: "You may not do this. Ask whoever runs this server for access.",
   404: "It may have been renamed or removed. Reload the page.",

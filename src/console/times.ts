@@ -1,7 +1,7 @@
-/** Times on the page, kept right while it is open. */
+/** Relative times on the page, updated while it is open. */
 import { timeAgo } from "../server/kernel/core/times.ts";
 
-/** Writes a time in words, and its exact time as this browser's user writes it. */
+/** Shows a relative time, with the exact time in the user's locale. */
 export function showTime(time: HTMLTimeElement): void {
   const at = Date.parse(time.dateTime);
   if (Number.isNaN(at)) return;
@@ -12,7 +12,7 @@ export function showTime(time: HTMLTimeElement): void {
 
 const EVERY_MS = 30_000;
 
-/** Keeps all times of the page right. */
+/** Keeps all times on the page up to date. */
 export function followTimes(): void {
   const all = () => document.querySelectorAll<HTMLTimeElement>("time[datetime]").forEach(showTime);
   all();

@@ -2,23 +2,25 @@
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import type { Target } from "./targets.ts";
 
-/** A call as it is kept. Values of secret fields are left out. */
+/** A call in the history, without the values of secret fields. */
 export interface TriedCall {
-  /** When it ended, in Unix ms. */
+  /** End of the call, in Unix ms. */
   at: number;
   ms: number;
   outcome: "completed" | "failed" | "cancelled";
   content: Json;
 }
 
-/** How many calls of an entry are kept, and the characters of the arguments of each and of all calls of all entries. */
+/** Maximum number of calls per entry. */
 const KEPT = 10;
+/** Maximum length of a call's arguments. */
 const CHARACTERS = 20_000;
+/** Maximum length of all entries' history. */
 const ALL_CHARACTERS = 500_000;
 
 const PREFIX = "tried ";
 
-/** The storage key, which includes the visitor: another person in this window starts without history. */
+/** The storage key. It includes the user, so that another user in this window starts without history. */
 const keyOf = ({ kind, name }: Target): string => {
   const person = document.querySelector("header .who")?.textContent ?? "";
   return `${PREFIX}${JSON.stringify([person, location.pathname, kind, name])}`;
@@ -34,7 +36,7 @@ export function triesOf(target: Target): TriedCall[] {
   }
 }
 
-/** Keeps a call, and returns all of its entry. */
+/** Adds a call to the history, and returns the entry's calls. */
 export function keepTry(target: Target, call: TriedCall): TriedCall[] {
   if (JSON.stringify(call.content).length > CHARACTERS) return triesOf(target);
   const all = [call, ...triesOf(target)].slice(0, KEPT);
@@ -44,15 +46,15 @@ export function keepTry(target: Target, call: TriedCall): TriedCall[] {
     if (size > ALL_CHARACTERS) for (const key of keys) sessionStorage.removeItem(key);
     sessionStorage.setItem(keyOf(target), JSON.stringify(all));
   } catch {
-    // A browser without storage shows them while the page is open.
+    // Without storage, the history lasts as long as the page.
   }
   return all;
 }
 
-/** The longest address that browsers, servers and chats take without harm. */
+/** Maximum length of an address that browsers, servers and chat programs handle reliably. */
 const LINK_CHARACTERS = 8192;
 
-/** The address of an entry with its arguments, which servers do not see; undefined where it would be too long. */
+/** The address of an entry with arguments in the fragment, which servers do not see; undefined if it is too long. */
 export function linkTo({ kind, name }: Target, content: Json): string | undefined {
   const url = new URL(location.pathname, location.href);
   url.search = String(new URLSearchParams({ [kind]: name }));
@@ -61,7 +63,7 @@ export function linkTo({ kind, name }: Target, content: Json): string | undefine
   return url.href.length > LINK_CHARACTERS ? undefined : url.href;
 }
 
-/** The arguments that this page's address carries. */
+/** The arguments in the fragment of this page's address. */
 export function linkedContent(): Json | undefined {
   const { hash } = location;
   if (!hash.startsWith("#args=") || hash.length > LINK_CHARACTERS) return undefined;

@@ -1,4 +1,4 @@
-/** The form of a tried entry: its schema, what it begins with, what is wrong in it, and what was last sent. */
+/** The form of a tried entry: its schema, initial content, validation errors, and the content that was last sent. */
 import { useEffect, useReducer, useRef } from "hono/jsx/dom";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import {
@@ -13,18 +13,18 @@ import {
 import { failureIn, formSchemaOf, type Failure, type Target } from "./targets.ts";
 import { linkedContent } from "./tries.ts";
 
-/** The content with which a form begins; a later version replaces the form. */
+/** The initial content of a form. A new version replaces the form. */
 interface Beginning {
   version: number;
   given: Json | undefined;
-  /** True where all of it is one text. */
+  /** True if the content is edited as one JSON text. */
   isJson: boolean;
 }
 
 interface FormState {
-  /** Undefined until it is known. */
+  /** Undefined until it is loaded. */
   schema: Json | undefined;
-  /** Why there is no schema. */
+  /** The reason why there is no schema. */
   failure: Failure | undefined;
   beginning: Beginning;
   wrong: readonly Wrong[];
@@ -47,7 +47,7 @@ const changed = (state: FormState, change: FormChange): FormState => ({
   ...change(state),
 });
 
-/** Restarts the form with this content; as JSON if fields would change it. */
+/** Restarts the form with this content. It is edited as JSON if fields would change it. */
 const beginning =
   (given: Json | undefined, schema: Json, isJson: boolean): FormChange =>
   (state) => {
@@ -59,7 +59,7 @@ const beginning =
     };
   };
 
-/** The form of an entry. `onReady` is called once it is there, or why there is none. */
+/** The form of an entry. `onReady` is called once its schema is loaded or has failed to load. */
 export function useTryForm(target: Target, address: string, onReady: () => void) {
   const [state, change] = useReducer(changed, EMPTY);
   const place = useRef<HTMLElement | null>(null);
@@ -83,7 +83,7 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
 
   const setWrong = (wrong: readonly Wrong[]) => change(() => ({ wrong }));
   const begin = (next: Json, asJson = false) => change(beginning(next, schema!, asJson));
-  /** The content as it is entered now, as far as it can be read, and what cannot. */
+  /** The entered content that can be parsed, and the errors of the rest. */
   const entered = (): { content: Json; wrong: readonly Wrong[] } => {
     const form = place.current?.querySelector("form");
     if (!form || schema === undefined) return { content, wrong: [] };
@@ -101,7 +101,7 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
     /** The element around the form. */
     place,
     hasFields: parts.length > 0,
-    /** The schema of the fields that are shown, and what they begin with. */
+    /** The schema and the initial content of the fields. */
     fields: {
       schema: isJson ? JSON_SCHEMA : schema,
       given: isJson ? { arguments: given ?? {} } : given,
@@ -109,7 +109,7 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
     setWrong,
     begin,
     entered,
-    /** The content of a submitted form; undefined, with messages, where its JSON does not fit the schema. */
+    /** The content of a submitted form; undefined, with messages, if its JSON does not match the schema. */
     async submitted(sent: Json): Promise<Json | undefined> {
       if (!isJson) return sent;
       const { arguments: all = {} } = sent;
@@ -121,9 +121,9 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
       setWrong(found.map(inText));
       return undefined;
     },
-    /** Notes that a call with this content begins. */
+    /** Records the content of a new call. */
     called: (sent: Json) => change(() => ({ content: sent, wrong: [] })),
-    /** Fills in an example around what is entered. */
+    /** Completes the entered content with an example. */
     async fillIn(): Promise<void> {
       const { content: known, wrong: unread } = entered();
       if (unread.length > 0) return setWrong(unread);
@@ -131,11 +131,11 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
       const example = exampleOf(schema!, true);
       if (example === undefined) return setWrong([NO_EXAMPLE]);
       const filled = withEntered(example, known, { areEmptyKept: isJson });
-      // Fields may change an example, as long as it stays valid.
+      // Fields may change an example if it stays valid.
       const shown = isJson ? filled : contentOfFields(parts, filled);
       begin(wrongIn(schema!, shown).length === 0 ? shown : filled, isJson);
     },
-    /** Switches between fields and JSON and keeps the arguments, or reports those that would be lost. */
+    /** Switches between fields and JSON, or reports the arguments that would be lost. */
     changeWay(): void {
       const { content: known, wrong: unread } = entered();
       if (unread.length > 0) return setWrong(unread);
@@ -146,7 +146,7 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
   };
 }
 
-/** All arguments as one value. */
+/** The schema of a form that has all arguments in one JSON field. */
 const JSON_SCHEMA: Json = {
   properties: { arguments: { title: "Arguments as JSON", type: "object" } },
   required: ["arguments"],

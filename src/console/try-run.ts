@@ -1,4 +1,4 @@
-/** A call of a tried entry while it runs and after: its messages, log, questions and end. */
+/** A call of a tried entry, running or ended: its messages, log, questions and result. */
 import { useRef, useState } from "hono/jsx/dom";
 import type { Json } from "../server/kernel/core/model.ts";
 import type { CallProgress, Listener, PendingAsk, TimedMessage } from "./mcp.ts";
@@ -6,10 +6,10 @@ import { callTarget, failureIn, type Failure, type Target } from "./targets.ts";
 import type { TriedCall } from "./tries.ts";
 import type { viewsIn } from "./view.ts";
 
-/** How many messages and log lines of a call are shown: the newest. */
+/** Maximum number of messages and of log lines shown: the newest. */
 const SHOWN = 200;
 
-/** How often changes are drawn, in ms: a call may send thousands of messages in a second. */
+/** Interval between renders, in ms: a call may send thousands of messages per second. */
 const DRAW_MS = 100;
 
 /** A call and its state. */
@@ -17,8 +17,9 @@ export interface TryRun {
   stop: AbortController;
   began: number;
   progress?: CallProgress;
-  /** Its open questions, and those of them that have a form here instead of a view. */
+  /** The open questions. */
   open: PendingAsk[];
+  /** The open questions that are answered in a form here, not in a view. */
   asked: PendingAsk[];
   log: string[];
   messages: TimedMessage[];
@@ -28,7 +29,7 @@ export interface TryRun {
 
 export type TryEnd = { result: Json } | { failure: Failure };
 
-/** The failure of a call that its user has cancelled. */
+/** The failure of a call that the user has cancelled. */
 export const STOPPED: Failure = {
   title: "You have cancelled this call",
   why: "What it had done before stays done.",
@@ -36,14 +37,14 @@ export const STOPPED: Failure = {
 
 interface TryRunParts {
   target: Target;
-  /** Where this page calls its server. */
+  /** The URL of the MCP endpoint. */
   address: string;
   views: ReturnType<typeof viewsIn>;
-  /** Called after each drawing of a call that has ended. */
+  /** Called after each render of an ended call. */
   onEndDrawn(): void;
 }
 
-/** The latest call of the page, as it was last drawn; undefined if there is none, or its result is hidden. */
+/** The page's latest call as last rendered; undefined if there is none or its result is hidden. */
 export function useTryRun({ target, address, views, onEndDrawn }: TryRunParts) {
   const [run, setRun] = useState<TryRun | undefined>(undefined);
   const now = useRef<TryRun | undefined>(undefined);
@@ -54,7 +55,7 @@ export function useTryRun({ target, address, views, onEndDrawn }: TryRunParts) {
     setRun(latest);
   };
   const update = (changeOf: (run: TryRun) => Partial<TryRun>) => {
-    // Completions and views send messages also after a result was hidden.
+    // Completions and views send messages even after the result is hidden.
     if (now.current === undefined) return;
     now.current = { ...now.current, ...changeOf(now.current) };
     drawing.current ??= setTimeout(() => {
@@ -89,7 +90,7 @@ export function useTryRun({ target, address, views, onEndDrawn }: TryRunParts) {
 
   return {
     run,
-    /** Calls the entry with this content. `onEnd` is not called if another call has begun before the end. */
+    /** Calls the entry with this content. `onEnd` is not called if another call has started before the end. */
     start(content: Json, onEnd: (ended: TryEnd, call: TriedCall) => void): void {
       const stop = new AbortController();
       const { signal } = stop;
@@ -125,12 +126,12 @@ export function useTryRun({ target, address, views, onEndDrawn }: TryRunParts) {
       asked.answer(result);
       close(asked);
     },
-    /** Hides the result, if the call has ended. */
+    /** Hides the result of an ended call. */
     hide(): void {
       if (now.current?.ended !== undefined) show(undefined);
     },
   };
 }
 
-/** True for the result of a tool that says that it has failed. */
+/** True for the result of a tool that reports an error. */
 export const isFailed = (result: Json): boolean => result["isError"] === true;

@@ -1,4 +1,4 @@
-/** Tries an entry in place: its form, progress, questions and result. */
+/** A tried entry on the page: its form, progress, questions and result. */
 import { createPortal, render, useState } from "hono/jsx/dom";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { printableText } from "../server/kernel/core/text.ts";
@@ -17,17 +17,17 @@ import { viewsIn } from "./view.ts";
 
 interface TryContext {
   target: Target;
-  /** Where this page calls its server. */
+  /** The URL of the MCP endpoint. */
   address: string;
-  /** The entry as programs call it. */
+  /** The entry as generated programs call it. */
   callee: Callee;
-  /** Called once the form is there, or why there is none. */
+  /** Called once the form is shown or has failed to load. */
   onReady(): void;
 }
 
 const div = (): HTMLElement => document.createElement("div");
 
-/** Renders the form of an entry, with views and results below it or, on a wide screen, beside it. */
+/** Renders the form of an entry. Views and results are below it or, on a wide screen, beside it. */
 export function mountTry(place: HTMLElement, tried: TryContext): void {
   const [form, results, view, below] = [div(), div(), div(), div()] as const;
   place.className = "place try";
@@ -135,13 +135,13 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
   );
 };
 
-/** The texts of a result. */
+/** The text content of a result. */
 const textOf = ({ content }: Json): string =>
   (Array.isArray(content) ? content : [])
     .flatMap((one) => (isObject(one) && typeof one["text"] === "string" ? [one["text"]] : []))
     .join("\n");
 
-/** Scrolls to the beginning of a result; a result beside the form stays in place. */
+/** Scrolls to the start of a result, unless it is beside the form. */
 function showEnd(below: HTMLElement): void {
   const { top } = below.getBoundingClientRect();
   if (top > innerHeight - ROOM_PX) below.scrollIntoView({ block: "start" });
@@ -160,7 +160,7 @@ const FailureView = ({ failure, here }: { failure: Failure; here?: string | unde
       {advice !== undefined && <p>{advice}</p>}
       {mustSignIn && (
         <p>
-          {/* The browser keeps the fragment, which has the arguments; the server does not get it. */}
+          {/* The fragment contains the arguments. The browser preserves it, and the server does not receive it. */}
           <a href={`/sign-in?back=${encodeURIComponent(pathname + search)}${hash}`}>
             Sign in again
           </a>
@@ -203,7 +203,7 @@ const Ended = ({
   ended: TryEnd;
   ms: number;
   read: Read;
-  /** The address of this page with the arguments of the call. */
+  /** The address of this page with the call's arguments in its fragment. */
   here: string | undefined;
 }) => {
   const call = "result" in ended ? callIn(ended.result) : undefined;
@@ -228,7 +228,7 @@ const Ended = ({
   );
 };
 
-/** The page of a call that was handed over to people, as its result names it. */
+/** The page of a call that was handed to people, if the result contains its address. */
 function callIn(result: Json): string | undefined {
   const [, id] = /\/ask\/([\w-]{8,})/.exec(textOf(result).slice(0, 10_000)) ?? [];
   if (id === undefined || !textOf(result).includes(`${location.origin}/ask/${id}`))
@@ -267,7 +267,7 @@ const Time = ({ at }: { at: number }) => (
   />
 );
 
-/** The call with its latest arguments, to copy as a program. */
+/** Programs that repeat the latest call, to copy. */
 const Programs = ({ all, link }: { all: Record<string, string>; link(): string | undefined }) => {
   const [text, setText] = useState("");
   const copy = (code: string) => {

@@ -1,4 +1,4 @@
-/** Shows a servlet's view in a frame, as its host: by the official host side of MCP Apps, loaded when a view is opened. */
+/** Shows a servlet's view in a frame by the official host library of MCP Apps. Loaded when a view is opened. */
 import {
   AppBridge,
   buildAllowAttribute,
@@ -20,41 +20,43 @@ import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { printable } from "../server/kernel/core/text.ts";
 import type { TimedMessage } from "./mcp.ts";
 
-// Without jitless, zod compiles its checks by `eval`, which the page's policy forbids.
+// Without `jitless`, zod compiles checks by `eval`, which the content security policy forbids.
 config({ jitless: true });
 
-/** How long somebody may take to answer a question, in ms. */
+/** Timeout for the user's answer to a question, in ms. */
 const ANSWER_MS = 7 * 24 * 3_600_000;
-/** How long a view may take to start, and to end, in ms. */
+/** Timeout for the start of a view, in ms. */
 const START_MS = 10_000;
+/** Timeout for the end of a view, in ms. */
 const END_MS = 1000;
-/** The height to which a view in the page may grow, in pixels. */
+/** Maximum height of a view in the page, in pixels. */
 const HEIGHT = 800;
-/** The calls and reads of a view that may run at a time. */
+/** Maximum number of a view's concurrent calls and reads. */
 const RUNNING = 4;
-/** Messages of a view in a second, and what one of them may measure: as many characters, or an eighth as many values. */
+/** Maximum number of a view's messages per second. */
 const MESSAGES = 1000;
+/** Maximum size of a message: the number of characters, and 8 for each other value. */
 const MESSAGE_SIZE = 4_000_000;
-/** How much one that is kept to be shown may measure. */
+/** Maximum size of a message that is recorded. */
 const KEPT_SIZE = 100_000;
 const LINK_CHARACTERS = 2000;
 
-/** A view, what it is told, and what it may do. */
+/** A view, its input, and its permissions. */
 export interface FramedView {
   /** The address of its document. */
   address: string;
   title: string;
-  /** The metadata of its resource, as its servlet gave it. */
+  /** The `ui` metadata of its resource, as its servlet gave it. */
   meta: unknown;
-  /** The call whose result it shows, which ends with the result or with why there is none. */
+  /** The call whose result it shows. The outcome is the result, or the reason why there is none. */
   call?: {
     tool: Tool;
     input: Json;
     outcome: Promise<{ result: CallToolResult } | { reason: string }>;
   };
-  /** The elicitation that it answers. */
+  /** The elicitation that it answers, if any. */
   question?: { params: Json; answer(result: ElicitResult): void };
-  /** Calls a tool or reads a resource for the view. Throws if the view may not. Absent if no view may. */
+  /** Calls a tool or reads a resource for the view. Throws an error if the view may not. Absent without any access. */
   uses?: {
     callTool(name: string, given: Json, signal: AbortSignal): Promise<CallToolResult>;
     readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
@@ -64,8 +66,8 @@ export interface FramedView {
 }
 
 /**
- * Shows a view until `closing` aborts and the view has heard of that. Throws an error for people where the view does not
- * start, floods the page, leaves, or does not answer its question.
+ * Shows a view until `closing` aborts, then tells the view and removes it. Throws an error for the user if the view
+ * does not start, sends too many messages, navigates away, or does not answer its question.
  */
 export async function hostView(
   place: HTMLElement,
@@ -113,7 +115,7 @@ export async function hostView(
     bridge.onreadresource = ({ uri }, { mcpReq }) =>
       bounded(() => readResource(uri, AbortSignal.any([mcpReq.signal, signal])));
   }
-  // There is no model: the list of messages shows both.
+  // There is no model to receive these. They are shown in the list of messages.
   const taken = async () => ({});
   Object.assign(bridge, { onmessage: taken, onupdatemodelcontext: taken });
   bridge.onloggingmessage = (params) => view.onLog?.(params);
@@ -128,7 +130,7 @@ export async function hostView(
   };
   bridge.onrequestdisplaymode = async ({ mode }) => {
     const { availableDisplayModes: known = [mode] } = bridge.getAppCapabilities() ?? {};
-    // A view takes the whole window only when somebody has just used the page or the view.
+    // Only after user activation may a view take the whole window.
     const mayEnter = known.includes(mode) && navigator.userActivation.isActive;
     if (mode === "fullscreen" && !dialog.open && mayEnter) {
       dialog.showModal();
@@ -212,7 +214,7 @@ const element = <K extends keyof HTMLElementTagNameMap>(
   return one;
 };
 
-/** A dialog that is shown in its place while it is closed, so that its frame is never moved: moving loads it anew. */
+/** A dialog that contains the frame even while closed: moving a frame would reload it. */
 function framed({ address, title }: FramedView, allow: string) {
   const frame = element("iframe", { title, src: address, allow, referrerPolicy: "no-referrer" });
   frame.setAttribute("sandbox", "allow-scripts");
@@ -224,7 +226,7 @@ function framed({ address, title }: FramedView, allow: string) {
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
-/** The context of a view, as it is whenever the function is called. */
+/** Returns a function that gives the view's current context. */
 function contextFor({ call }: FramedView, dialog: HTMLDialogElement) {
   const style = getComputedStyle(document.documentElement);
   const variables = Object.fromEntries(
@@ -252,7 +254,7 @@ function contextFor({ call }: FramedView, dialog: HTMLDialogElement) {
   };
 }
 
-/** The protocol's names of the colours and sizes of the console's pages, which `src/server/kernel/http/style.ts` has. */
+/** The protocol's names of the page's colours and sizes, mapped to those in `src/server/kernel/http/style.ts`. */
 const VARIABLES = {
   "--color-background-primary": "--paper",
   "--color-background-secondary": "--panel",
@@ -272,7 +274,7 @@ const VARIABLES = {
   "--border-width-regular": "1px",
 };
 
-/** Blocks messages that are too large or not from an opaque origin; too many end the view. */
+/** Blocks messages that are too large or not from an opaque origin. Closes the view after too many messages. */
 function guardOf(from: Window, fail: (why: string) => void) {
   let count = 0;
   return (event: MessageEvent) => {
@@ -285,14 +287,14 @@ function guardOf(from: Window, fail: (why: string) => void) {
   };
 }
 
-/** True for data of at most this size. Data with a cycle exceeds every size. */
+/** True for data of at most this size. Cyclic data exceeds every size. */
 function isWithin(data: unknown, most: number): boolean {
   let left = most;
   const all: unknown[] = [data];
   while (left > 0 && all.length > 0) {
     const one = all.pop();
     left -= typeof one === "string" ? one.length : 8;
-    // Values outside JSON, such as a buffer, are not messages.
+    // Messages are JSON: reject other objects, such as buffers.
     if (typeof one === "object" && one !== null) {
       if (!Array.isArray(one) && Object.getPrototypeOf(one) !== Object.prototype) return false;
       for (const [key, value] of Object.entries(one)) all.push(key, value);
@@ -301,7 +303,7 @@ function isWithin(data: unknown, most: number): boolean {
   return left > 0;
 }
 
-/** Records a view's messages. `answers` is true once it has declared that it answers questions. */
+/** Records a view's messages. `answers` is true once the view has declared that it answers questions. */
 function record(transport: PostMessageTransport, onMessage: FramedView["onMessage"]) {
   const seen = { answers: false };
   const { onmessage } = transport;
@@ -314,7 +316,7 @@ function record(transport: PostMessageTransport, onMessage: FramedView["onMessag
     onmessage(...given: Parameters<NonNullable<typeof onmessage>>) {
       const [message] = given;
       note(false, message);
-      // The library does not know this capability yet.
+      // The library does not support this capability yet.
       if ("method" in message && message.method === "ui/initialize") {
         const { appCapabilities: known } = message.params ?? {};
         seen.answers = isObject(known) && isObject(known["elicitation"]);
@@ -329,7 +331,7 @@ function record(transport: PostMessageTransport, onMessage: FramedView["onMessag
   return seen;
 }
 
-/** The link to a page; undefined for what is not of the web, or names somebody. */
+/** A link to a web page; undefined for other schemes and for URLs with credentials. */
 function linkTo(text: string) {
   const url = text.length > LINK_CHARACTERS ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== "")
@@ -340,13 +342,13 @@ function linkTo(text: string) {
   return { link, asks: `The view asks to open a page at ${host}:`, what: href };
 }
 
-/** The link that saves a file; undefined where the view has not sent it. The file is kept until `over` aborts. */
+/** A link that saves a file; undefined if the view has not sent its content. The file is deleted when `over` aborts. */
 function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
   if (item.type !== "resource") return undefined;
   const { uri } = item.resource;
   const content =
     "text" in item.resource ? item.resource.text : Uint8Array.fromBase64(item.resource.blob);
-  // Of a type that no browser shows: a page of the view's would have this page's origin.
+  // A type that browsers do not render: the view's HTML would run with this page's origin.
   const file = new Blob([content], { type: "application/octet-stream" });
   const href = URL.createObjectURL(file);
   over.addEventListener("abort", () => URL.revokeObjectURL(href));
@@ -355,7 +357,7 @@ function savingOf(item: EmbeddedResource | ResourceLink, over: AbortSignal) {
   return { link, asks: `The view asks to save a file of ${file.size} bytes:`, what: name };
 }
 
-/** Asks the user whether to follow a link. False without a link or during another question. */
+/** Asks the user whether to follow a link. False if there is no link, or if another question is open. */
 async function isAgreed(
   dialog: HTMLElement,
   question: { link: HTMLAnchorElement; asks: string; what: string } | undefined,

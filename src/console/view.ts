@@ -1,4 +1,4 @@
-/** Which view a tool's calls have, and what it may do: opened below the tool's form, one at a time. */
+/** Shows the view of a tool's calls below the tool's form, one view at a time, and limits what it may access. */
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { printableText } from "../server/kernel/core/text.ts";
@@ -47,7 +47,7 @@ export function viewsIn(place: HTMLElement, { target, address }: Opened) {
 
 interface Opened {
   target: Target;
-  /** Where this page calls its server. */
+  /** The URL of the MCP endpoint. */
   address: string;
 }
 
@@ -55,19 +55,19 @@ interface ViewContext extends Opened {
   place: HTMLElement;
   listener: Listener;
   signal: AbortSignal;
-  /** Called with the address of the view that is shown. */
+  /** Called with the address of the view's document. */
   saved?(address: string): void;
 }
 
-/** How often the machine of who writes a view is asked whether it has been saved, in ms. */
+/** Interval between checks whether the document of a view has changed, in ms. */
 const SAVED_MS = 1000;
 const LOCAL = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Resolves with true when the document of a view has changed, on the machine of who writes it; else with false in the end. */
+/** Resolves with true when a view's document has changed on a local server, and with false once `signal` aborts. */
 async function whenSaved(address: string, signal: AbortSignal): Promise<boolean> {
   let first: string | undefined;
   while (LOCAL.has(location.hostname) && !signal.aborted) {
-    // The server starts anew meanwhile.
+    // The server may be restarting.
     const response = await fetch(address, { signal }).catch(() => undefined);
     const text = response?.ok ? await response.text().catch(() => undefined) : undefined;
     first ??= text;
@@ -91,8 +91,8 @@ async function shown({ input, outcome }: ViewedCall, by: ViewContext): Promise<v
 }
 
 /**
- * Has the view that a question names answer it. Resolves with false where the question names none, the view cannot, or
- * somebody prefers the form.
+ * Lets the view that a question names answer it. Resolves with false if the question names no view, the view cannot
+ * answer, or the user prefers the form.
  */
 async function isAnsweredByView(
   { params, signal: over, answer }: PendingAsk,
@@ -129,16 +129,16 @@ async function isAnsweredByView(
     const { signal } = closing;
     await hosted(uri, { ...by, place: shownIn, signal }, { title: "A question for you", question });
   } catch {
-    // The form has the question.
+    // The question is answered in the form.
   }
   section.remove();
   return isAnswered;
 }
 
-/** Characters of a question above its view. */
+/** Maximum length of a question shown above its view, in characters. */
 const CHARACTERS = 10_000;
 
-/** Shows a view of this servlet until `signal` aborts. Throws an error for people where there is none, or it fails. */
+/** Shows a view of this servlet until `signal` aborts. Throws an error for the user if there is no view or it fails. */
 async function hosted(
   uri: string,
   { place, target, address, listener, signal, saved }: ViewContext,
@@ -173,7 +173,7 @@ async function hosted(
   await hostView(place, view, signal);
 }
 
-/** The address of a view's document, as the profile has it whose page this is. */
+/** The address of a view's document, in the profile of this page. */
 const addressOf = (uri: string): string => {
   const { profile } = document.querySelector<HTMLElement>("[data-profile]")?.dataset ?? {};
   return `/console/view?${new URLSearchParams({ uri, ...(profile && { profile }) })}`;
@@ -186,8 +186,9 @@ function uiOf(entry: { _meta?: Json | undefined } | undefined): Json {
 }
 
 /**
- * True for an entry of the servlet of this one. For MCP the whole server is one, and a view may call all its tools; here, it
- * is its servlet's alone. The server says whose each name is, in the list; a URI that is not listed may be another's.
+ * Returns a check that an entry belongs to the target's servlet. MCP allows a view to call all tools of its server;
+ * here, a view is limited to its servlet. The list on the page gives the servlet of each entry; an unlisted URI may be
+ * another's.
  */
 function entriesBeside(target: Target) {
   const rowOf = ({ kind, name }: Target) =>
