@@ -8,7 +8,7 @@ import { zig } from "./compiled/zig.ts";
 import { python } from "./python/language.ts";
 import { typescript } from "./typescript/language.ts";
 
-/** In the order in which messages name them, and in which a folder with sources in several is tried. */
+/** All languages, in the order in which messages name them and the bundle step detects them in a folder. */
 export const LANGUAGES: readonly Language[] = [
   typescript,
   python,

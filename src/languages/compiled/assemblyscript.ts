@@ -26,7 +26,7 @@ export const assemblyScript: BuiltLanguage = {
     return inside.includes("index.ts") ? [join(folder, "assembly", "index.ts")] : [];
   },
   async build([entry], cache, progress) {
-    // Folders that are links to one another are built once.
+    // Build a folder once even if several links lead to it.
     const real = relative(".", await realpath(entry!));
     const compiler = await packageVersion("assemblyscript/package.json");
     return cachedBuild(cache, buildRecipe("assemblyscript", compiler, FLAGS, [real]), () => {
@@ -68,6 +68,6 @@ async function compile(entry: string): Promise<Built> {
   if (error !== null || output === undefined) {
     throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics.trim()}`);
   }
-  // They are read side by side: in an order of their own, so that the same sources give the same note.
+  // The files are read concurrently. Sort them, so that the same sources give the same record.
   return { output: new Uint8Array(output), inputs: [...inputs].toSorted() };
 }

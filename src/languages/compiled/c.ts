@@ -21,7 +21,7 @@ export const c: BuiltLanguage = {
   },
   async detect(folder, names) {
     if (!names.includes("servlet.c")) return [];
-    // All its files: a new one beside them is compiled, too.
+    // All files of the folder, so that a new file is compiled, too.
     return (await filesIn(folder, names)).map((name) => join(folder, name));
   },
   async build(files, cache, progress) {
@@ -33,7 +33,7 @@ export const c: BuiltLanguage = {
   },
 };
 
-/** The names of regular files that are not hidden, without folders and broken links, which some editors create. */
+/** The names of regular, visible files, without folders and the broken links that some editors create. */
 async function filesIn(folder: string, names: readonly string[]): Promise<string[]> {
   const states = await Promise.all(
     names.map((name) => stat(join(folder, name)).catch(() => undefined)),
@@ -54,12 +54,12 @@ const FLAGS = [
 
 async function compile(files: readonly string[]): Promise<Built> {
   const { clang } = (await import("@yowasp/clang")).commands;
-  // The compiler itself is loaded first: only then does it not write its progress to the console.
+  // Load the compiler first: during a compilation, it would write the progress of loading to the console.
   await clang(undefined, {}, { fetchProgress() {} });
   const decoder = new TextDecoder();
   let diagnostics = "";
   const tree: Tree = {};
-  // The compiler has a file system of its own; paths in it, and so in messages, are those outside.
+  // The compiler has its own file system. Use the same paths there, because its messages contain them.
   const inside = (file: string) => file.replaceAll("\\", "/").replace(/^\//, "");
   for (const file of files) {
     place(tree, inside(file).split("/"), new Uint8Array(await readFile(file)));
@@ -77,12 +77,12 @@ async function compile(files: readonly string[]): Promise<Built> {
     const output = made?.["servlet.wasm"];
     if (output instanceof Uint8Array) return { output: new Uint8Array(output), inputs: [...files] };
   } catch {
-    // The compiler's message is on stderr.
+    // The diagnostics from stderr are in the `Refusal`.
   }
   throw new Refusal(`${files[0]}: clang did not compile it:\n${diagnostics.trim()}`);
 }
 
-/** Puts a file into a tree of folders. */
+/** Adds a file to a tree of folders. */
 function place(tree: Tree, [head = "", ...rest]: string[], content: Uint8Array): void {
   if (rest.length === 0) tree[head] = content;
   else place((tree[head] ??= {}) as Tree, rest, content);

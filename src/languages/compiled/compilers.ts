@@ -1,10 +1,10 @@
-/** Facts about compilers: those of npm packages, and those that are installed on the machine. */
+/** Versions and availability of compilers in npm packages and on the machine. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 
-/** The version of the package at a path that `require` resolves; `manifest` is the way from there to its package.json. */
+/** The version of the package that `path` resolves into. `manifest` is the path from there to its package.json. */
 export async function packageVersion(path: string, manifest = "."): Promise<string> {
   const resolved = createRequire(import.meta.url).resolve(path);
   return JSON.parse(await readFile(resolve(resolved, manifest), "utf8")).version;

@@ -1,4 +1,4 @@
-/** A tool of a servlet, made of one operation of an API: `tool.ts` makes it of a description, `tool-code.ts` prints it. */
+/** The model of a servlet's tool for one operation of an API. `tool.ts` builds it, `tool-code.ts` prints it. */
 import type { Json } from "../../server/kernel/core/model.ts";
 import type { EncodingObject, HttpMethod } from "./description.ts";
 import type { Paging } from "./paging.ts";
@@ -9,14 +9,14 @@ export interface ApiTool {
   description: string;
   annotations: Readonly<Record<string, boolean>>;
   arguments: readonly Argument[];
-  /** Additional members of the body that arguments may have: their schema, and the levels of it to print. */
+  /** Additional members that the body allows: their schema, and how many of its levels to print. */
   additional?: { schema: unknown; depth: number } | undefined;
   /** The members of its result; undefined if its schema is not printed. */
   output?: readonly OutputMember[] | undefined;
   request: ToolRequest;
-  /** Whether it has an argument `fields`, for the fields of the answer to keep. */
+  /** True if the tool has an argument `fields`, which selects fields of the response. */
   takesFields: boolean;
-  /** How the answer refers to the next page, for the argument `next`; undefined if the tool has none. */
+  /** How the response refers to the next page, for the argument `next`; undefined if the tool has no paging. */
   paging?: Paging | undefined;
   /** A call for the servlet's test, and the path of its request. */
   sample: { args: Json; path: string };
@@ -34,12 +34,12 @@ export interface Argument {
   key: string;
   place: Place;
   isRequired: boolean;
-  /** The code of its schema. */
+  /** The code of its zod schema. */
   schema: string;
   shape: Shape;
   /** How its value is converted for the request. */
   conversion?: Conversion | undefined;
-  /** True if it is the whole body, and no member of one. */
+  /** True if it is the whole body instead of a member. */
   isWhole?: boolean;
   /** Its serialisation in the request, if that is not the client's default. */
   style?: EncodingObject | undefined;
@@ -54,16 +54,16 @@ export interface OutputMember {
   description: string | undefined;
 }
 
-/** What the handler of a tool requests. */
+/** The request that a tool's handler makes. */
 export interface ToolRequest {
   method: HttpMethod;
-  /** Texts, and arguments in between. */
+  /** Literal texts, with arguments between them. */
   path: readonly (string | Argument)[];
-  /** Members that each request has. */
+  /** Members with fixed values. */
   fixed: readonly FixedMember[];
   /** The place whose arguments the handler collects in a rest property. */
   rest: Place | undefined;
-  /** True if it has no credentials, although the servlet has some. */
+  /** True if the request has no credentials although the servlet has some. */
   isAnonymous: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Chooses the credentials of a servlet among the security schemes of a description. */
+/** Chooses a servlet's credentials among the security schemes of a description. */
 import type { Json } from "../../server/kernel/core/model.ts";
 import type { Description, SecurityRequirement, SecurityScheme } from "./description.ts";
 import type { Operation } from "./operations.ts";
@@ -14,7 +14,7 @@ export interface ApiCredentials {
   others: string[];
 }
 
-/** The credentials that most of these operations accept; of several, an account of the caller before keys. */
+/** The credentials that most of these operations accept. The caller's account is preferred to keys. */
 export function chosenCredentials(
   operations: readonly Operation[],
   description: Description,
@@ -92,7 +92,7 @@ function rankOf(scheme: SecurityScheme | undefined): number {
   return typeof place === "object" && "header" in place ? 2 : 1;
 }
 
-/** The provider of an account by this scheme, as the server's `ACCOUNTS` has it; undefined if the scheme has none. */
+/** The settings of this scheme's provider for the server's `ACCOUNTS`; undefined if the scheme has no account. */
 function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): Json | undefined {
   if (type === "openIdConnect" && openIdConnectUrl !== undefined) {
     return { issuer: openIdConnectUrl.replace(/\/\.well-known\/.*$/, "") };
@@ -101,7 +101,7 @@ function accountBy({ type, flows, openIdConnectUrl }: SecurityScheme): Json | un
   return flow && { authorization_endpoint: flow.authorizationUrl, token_endpoint: flow.tokenUrl };
 }
 
-/** Where a request carries the key of this scheme; undefined if it has no key, or carries it in a cookie. */
+/** Where a request has the key of this scheme; undefined if there is no key, or it is in a cookie. */
 function placeOf({
   type,
   scheme,
@@ -109,7 +109,7 @@ function placeOf({
   in: place,
 }: SecurityScheme): string | object | undefined {
   if (type === "apiKey") return place === "cookie" ? undefined : { [place!]: name };
-  // The token of any other flow, such as `implicit`, is a key that the caller brings.
+  // The token of another flow, such as `implicit`, is a key that the caller provides.
   if (type === "oauth2") return "bearer";
   const way = type === "http" ? scheme?.toLowerCase() : undefined;
   return way === "bearer" || way === "basic" ? way : undefined;

@@ -1,4 +1,4 @@
-/** Reads OpenAPI descriptions, 3.0 and newer, as YAML or JSON, from files and by https. */
+/** Reads OpenAPI descriptions, 3.0 and newer, in YAML or JSON, from files and HTTPS URLs. */
 import { readFile, stat } from "node:fs/promises";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { limits } from "../../tools/bundle/limits.ts";
@@ -8,7 +8,7 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { bodyOf, requestSource } from "../../tools/bundle/sources/http.ts";
 import { valueInYaml } from "../../tools/bundle/yaml.ts";
 
-/** The parts of a description that are read. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
+/** The parts of a description that the generator uses. https://spec.openapis.org/oas/v3.1.1.html#openapi-object */
 export interface Document {
   openapi: string;
   info: { title: string; version: string | number };
@@ -27,7 +27,7 @@ export interface Reference {
   $ref: string;
 }
 
-/** The scopes that are required, by the names of security schemes. */
+/** The required scopes, by the name of the security scheme. */
 export type SecurityRequirement = Record<string, string[]>;
 
 export const HTTP_METHODS = ["get", "post", "put", "patch", "delete"] as const;
@@ -96,7 +96,7 @@ export interface SecurityScheme {
   };
 }
 
-/** A description, and where it is from. */
+/** A description and its origin. */
 export class Description {
   readonly from: string;
   readonly document: Document;
@@ -111,7 +111,7 @@ export class Description {
     return isUrl(this.from) ? new URL(this.from) : undefined;
   }
 
-  /** The target of a reference; any other value itself. Throws a `Refusal` for a reference that leads nowhere. */
+  /** Resolves a reference; returns any other value unchanged. Throws a `Refusal` for a reference without a target. */
   resolved<T extends object>(value: T | Reference): T {
     let found: unknown = value;
     for (let steps = 0; isObject(found) && typeof found["$ref"] === "string"; steps++) {
@@ -121,7 +121,7 @@ export class Description {
     return found as T;
   }
 
-  /** The `Refusal` of references to other documents. */
+  /** The `Refusal` for references to other documents. */
   #otherDocuments(references: readonly string[]): Refusal {
     const more = references.length > 3 ? ` and ${references.length - 3} more` : "";
     return new Refusal(
@@ -145,8 +145,8 @@ export class Description {
   }
 
   /**
-   * Checks these path items and everything they refer to; the rest of the document may be wrong. Returns a note if one of their
-   * schemas is invalid, since the other parts of such a schema can still be used.
+   * Validates these path items and everything they refer to, but not the rest of the document. Returns a note if one of
+   * their schemas is invalid, since the other parts of such a schema can still be used.
    *
    * Throws a `Refusal` for references to other documents, and for anything else that is not valid OpenAPI.
    */
@@ -156,9 +156,9 @@ export class Description {
     const { version } = info;
     const part = {
       ...{ openapi, servers, security },
-      // YAML reads many a version as a number.
+      // YAML parses many versions as numbers.
       info: { ...info, version: typeof version === "number" ? String(version) : version },
-      // Without a prototype, which a reference could name.
+      // No prototype, because a reference could name its members.
       paths: Object.assign(Object.create(null), paths) as Json,
       components: Object.create(null) as Record<string, Json>,
     };
@@ -188,12 +188,12 @@ export class Description {
       }
     }
     if (outside.size > 0) throw this.#otherDocuments([...outside]);
-    // Formats are left out: the addresses of providers are often templates, which are no URLs.
+    // Without formats: the URLs of providers are often templates, which are not valid URLs.
     const validator = new Validator({ allErrors: true, validateFormats: false });
     const { errors = [] } = await validator.validate(part);
     if (typeof errors === "string")
       throw new Refusal(`${this.from}: it is not valid OpenAPI ${openapi}: ${errors}`);
-    // Where several forms are allowed, each gives an error: the deepest is about the form that was meant.
+    // Each form that the schema allows gives an error. The deepest error is about the form that the author meant.
     const [error] = errors.toSorted(
       (a, b) => b.instancePath.split("/").length - a.instancePath.split("/").length,
     );
@@ -207,23 +207,23 @@ export class Description {
 
 const isUrl = (from: string): boolean => /^https?:/i.test(from);
 
-/** The names that a reference within a document leads through. */
+/** The member names that a reference within a document passes through. */
 const namesIn = (reference: string): string[] =>
   reference
     .slice(2)
     .split("/")
     .map((name) => percentDecoded(name).replaceAll("~1", "/").replaceAll("~0", "~"));
 
-/** Keywords whose lists are data. Their objects may be properties with these names, or examples by name. */
+/** Keywords whose objects and lists are data. Properties, and examples by name, may also have these names. */
 const DATA = new Set(["example", "examples", "default", "enum", "const"]);
 
-/** Members whose own members have names that the description chooses. */
+/** Members whose own member names are chosen by the description. */
 const NAMES = new Set([
   ...["paths", "schemas", "properties", "patternProperties", "$defs", "parameters", "headers"],
   ...["responses", "requestBodies", "securitySchemes", "content", "encoding", "scopes"],
 ]);
 
-/** Takes out the extensions, which are not read: what they refer to may be in no part of OpenAPI. */
+/** Removes extensions. They are not used, and their references may lead to parts that OpenAPI does not define. */
 function dropExtensions(document: Json): void {
   const seen = new Set<object>();
   const inner: { value: unknown; hasNames: boolean }[] = [{ value: document, hasNames: false }];
@@ -238,7 +238,7 @@ function dropExtensions(document: Json): void {
   }
 }
 
-/** All references in a value, at any depth, but not in objects that were seen before. */
+/** All references in a value, at any depth, except in objects already seen. */
 function referencesIn(value: unknown, seen: Set<object>): string[] {
   const found: string[] = [];
   const inner: unknown[] = [value];
@@ -255,7 +255,7 @@ function referencesIn(value: unknown, seen: Set<object>): string[] {
   return found;
 }
 
-/** Reads a description from a file or URL. Throws a `Refusal` if it is not one of OpenAPI 3. */
+/** Reads a description from a file or URL. Throws a `Refusal` if it is not an OpenAPI 3 description. */
 export async function readDescription(from: string): Promise<Description> {
   const document = parsed(await textOf(from), from);
   const no = (why: string) => new Refusal(`${from}: ${why}`);
@@ -276,7 +276,7 @@ export async function readDescription(from: string): Promise<Description> {
   if (!isObject(info) || typeof info["title"] !== "string") throw no("its `info` has no `title`");
   if (!isObject(paths) || Object.keys(paths).length === 0) throw no("it has no `paths`");
   dropExtensions(document);
-  // YAML reads a part that is left empty as null.
+  // YAML parses empty parts as null.
   const parts = Object.entries(document).filter(([, part]) => part !== null);
   return new Description(from, Object.fromEntries(parts) as unknown as Document);
 }
@@ -297,7 +297,7 @@ async function textOf(from: string): Promise<string> {
   if (about.size > maxBytes) {
     throw new Refusal(`${from}: it is larger than ${maxBytes} bytes, which is the limit`);
   }
-  // This leaves out a byte order mark, which JSON.parse refuses.
+  // `TextDecoder` removes a byte order mark, which `JSON.parse` rejects.
   return new TextDecoder().decode(await readFile(from));
 }
 

@@ -12,9 +12,9 @@ import {
 } from "./description.ts";
 import { UniqueNames, nameWithin, snake } from "./words.ts";
 
-/** A servlet with more tools is more than a model can choose from. */
+/** Maximum number of tools in a servlet: models choose badly among more. */
 const MOST_TOOLS = 40;
-/** The most tags or paths that a message lists. */
+/** Maximum number of tags or paths in a message. */
 const MOST_GROUPS = 40;
 
 export interface Operation {
@@ -26,13 +26,13 @@ export interface Operation {
   object: OperationObject;
 }
 
-/** Which operations are wanted: globs on tool names, operation ids, paths, and methods with paths; and tags. */
+/** Selects operations by tags, and by globs on tool names, operation ids, paths, and methods with paths. */
 export interface Choice {
   only?: readonly string[] | undefined;
   tag?: readonly string[] | undefined;
 }
 
-/** All operations of a description, with the names of their tools, which begin with the servlet's. */
+/** All operations of a description. Their tool names begin with the servlet's name. */
 export function operationsOf(description: Description, servlet: string): Operation[] {
   const prefix = `${snake(servlet)}_`;
   const names = new UniqueNames();
@@ -55,7 +55,7 @@ export function operationsOf(description: Description, servlet: string): Operati
   });
 }
 
-/** The operations that fit a choice. Throws a `Refusal` that says how to choose if there are none or too many. */
+/** The operations that match a choice. Throws a `Refusal` with advice if there are none or too many. */
 export function chosenFrom(
   all: readonly Operation[],
   { only = [], tag = [] }: Choice,
@@ -88,7 +88,7 @@ export function chosenFrom(
   return current;
 }
 
-/** Lists the tags, or without several of them the beginnings of paths, with the number of operations of each. */
+/** Lists the tags, or path prefixes if there are not several tags, with their numbers of operations. */
 function howToChoose(operations: readonly Operation[]): string {
   const tags = countsOf(operations.flatMap(({ object }) => object.tags ?? []));
   const [option, counts] = tags.length > 1 ? ["--tag", tags] : ["--only", pathsOf(operations)];
@@ -103,7 +103,7 @@ function howToChoose(operations: readonly Operation[]): string {
   ].join("\n");
 }
 
-/** Globs on the beginnings of paths, just so long that each chooses few enough operations; with their numbers. */
+/** The shortest globs on path prefixes that each select few enough operations, with their numbers of operations. */
 function pathsOf(operations: readonly Operation[]): [string, number][] {
   const beginningsOf = (length: number) =>
     countsOf(
@@ -117,7 +117,7 @@ function pathsOf(operations: readonly Operation[]): [string, number][] {
   return listable.find(([[, most] = ["", 0]]) => most <= MOST_TOOLS) ?? listable.at(-1) ?? all[0]!;
 }
 
-/** How often each name occurs, the most frequent first. */
+/** The number of occurrences of each name, in descending order. */
 function countsOf(names: readonly string[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

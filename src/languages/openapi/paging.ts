@@ -1,4 +1,4 @@
-/** Recognises how a response refers to the next page: by the header `Link`, a URL, a cursor, or the id of the last item. */
+/** Recognises how a response refers to the next page: by a `Link` header, a URL, a cursor, or the last item's id. */
 import type { ResponseObject } from "./description.ts";
 import type { Schemas } from "./schemas.ts";
 
@@ -9,10 +9,10 @@ export interface Paging {
   cursor?: string;
 }
 
-/** Names of objects that contain members about pages. */
+/** Names of objects with members about paging. */
 const AROUND =
   /^(response_?)?meta(data)?$|pag(e|ing|ination)|^_?links$|cursors?$|^next$|^(data|result)$/i;
-/** Maximum depth of members about pages. */
+/** Maximum depth of members about paging. */
 const DEEPEST = 3;
 
 /** Paths of members with the URL of the next page, in lower case and without punctuation in names. */
@@ -33,7 +33,7 @@ const CURSORS: readonly (readonly [member: RegExp, parameter: RegExp])[] = [
   ],
 ];
 
-/** True if a member's name says that it is the next value of the parameter: `next_offset` or `next.offset` for `offset`. */
+/** True if a member's name means the next value of a parameter: `next_offset` or `next.offset` for `offset`. */
 const isNextOf = (member: string, parameter: string): boolean =>
   !/limit|size|count/.test(parameter) &&
   ["next", "next.", "nextpage."].some((before) => `.${member}`.endsWith(`.${before}${parameter}`));
@@ -85,7 +85,7 @@ interface Member {
   format: unknown;
 }
 
-/** The texts and numbers in a response that may be about pages, the outer members first. */
+/** The strings and numbers in a response that may be about paging, outer members first. */
 function membersOf(answer: unknown, schemas: Schemas): Member[] {
   const found: Member[] = [];
   let level = [{ schema: answer, before: "", references: [] as readonly string[] }];

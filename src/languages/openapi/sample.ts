@@ -1,10 +1,10 @@
-/** The call that the test of a servlet makes: the smallest values that the schemas allow. */
+/** The call in a servlet's test, with the smallest values that the schemas allow. */
 import { isObject } from "../../server/kernel/core/model.ts";
 import { arrayLength, numberOf, textOf } from "../../server/kernel/schema/example.ts";
 import type { ToolRequest, ApiTool, Argument } from "./api-tool.ts";
 import type { Schemas, Shape } from "./schemas.ts";
 
-/** A call with the required arguments alone. */
+/** A call with only the required arguments. */
 export function sampleCall(
   args: readonly Argument[],
   path: ToolRequest["path"],

@@ -1,22 +1,22 @@
-/** Writes the schemas of an OpenAPI description as code for zod. */
+/** Converts the schemas of an OpenAPI description to zod code. */
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
 import { shortened } from "../../server/kernel/core/text.ts";
 import type { Description } from "./description.ts";
 import { componentName, UniqueNames, sentences } from "./words.ts";
 
-/** The most members of all objects in one tool's input; beyond them, inner objects are written without their members. */
+/** Maximum number of members of all objects in a tool's input. Beyond it, inner objects are printed without members. */
 const MOST_MEMBERS = 120;
-/** The most levels of objects within one argument. */
+/** Maximum depth of objects in an argument. */
 const DEEPEST = 4;
-/** The most values of an enumeration that are written out. */
+/** Maximum number of values printed for an enumeration. */
 const MOST_VALUES = 60;
 const MOST_CHOICES = 8;
-/** The most schemas within each other: TypeScript fails at some more. */
+/** Maximum nesting of schemas: TypeScript fails at some deeper types. */
 const MOST_NESTED = 12;
-/** Characters of an argument's description. */
+/** Maximum length of an argument's description, in characters. */
 const DESCRIPTION = 120;
 
-/** A schema merged with what it refers to (`$ref`) and its parts (`allOf`). */
+/** A schema merged with its `$ref` target and its `allOf` parts. */
 export interface Shape {
   type:
     | "object"
@@ -37,13 +37,13 @@ export interface Shape {
   choices: unknown[];
   /** The values of an enumeration. */
   values: (string | number | boolean)[];
-  /** The references that led here: a schema inside that has one of them is circular. */
+  /** The references that led to this schema. An inner schema with one of them is circular. */
   references: readonly string[];
 }
 
-/** Parts of an argument's description that do not come from its schema. */
+/** Parts of an argument's description that are not from its schema. */
 export interface About {
-  /** A text in place of the schema's own. */
+  /** Replaces the schema's own description. */
   description?: string | undefined;
   /** Its name in the API. */
   original?: string;
@@ -52,13 +52,13 @@ export interface About {
 export class Schemas {
   readonly #description: Description;
   readonly #names = new UniqueNames(RESERVED);
-  /** Components whose code is written once, by reference; `times` is how often each is used. */
+  /** Components whose code is printed once, by reference, with the number of their uses. */
   readonly #used = new Map<string, { name: string; code: string; times: number }>();
   readonly #sizes = new Map<string, number>();
   readonly #circular = new Map<string, boolean>();
   /** The number of schemas around the current one. */
   #level = 0;
-  /** Where the code accepts more than the description does, and why. */
+  /** Notes on where the code accepts more than the description does, and why. */
   readonly notes = new Set<string>();
 
   constructor(description: Description) {
@@ -89,7 +89,7 @@ export class Schemas {
       const only = this.shapeOf({ ...rest, allOf: [choices[0]] }, seen);
       return { ...only, isNullable: isNullable || only.isNullable };
     }
-    // The alternatives of an object become optional members of it.
+    // The members of an object's alternatives become its optional members.
     if (Object.keys(properties).length > 0 && choices.length > 0) {
       this.#addAlternatives(properties, choices, [...seen]);
       choices = [];
@@ -109,7 +109,7 @@ export class Schemas {
     return { ...shape, type: typeOf(shape, types[0]) };
   }
 
-  /** Adds the members of these alternatives, and of theirs. Each of the references is followed once. */
+  /** Adds the members of these alternatives and of nested alternatives. Follows each reference once. */
   #addAlternatives(properties: Json, choices: readonly unknown[], references: string[]): void {
     for (const choice of choices) {
       const parts = this.#partsOf(choice, references);
@@ -119,7 +119,7 @@ export class Schemas {
     }
   }
 
-  /** The schema's own keywords, then those of its parts and references; adds the references that it follows. */
+  /** The keywords of the schema, its parts and its reference's target. Adds followed references to `references`. */
   #partsOf(schema: unknown, references: string[]): Json[] {
     if (!isObject(schema)) return [];
     const { $ref: reference, allOf, ...own } = schema;
@@ -130,7 +130,7 @@ export class Schemas {
     return [own, ...others, ...this.#partsOf(target, references)];
   }
 
-  /** The number of levels to which these schemas can be written with at most `MOST_MEMBERS` members. */
+  /** The greatest depth at which these schemas have at most `MOST_MEMBERS` members. */
   depthFor(schemas: readonly unknown[]): number {
     for (let depth = DEEPEST; depth > 0; depth--) {
       const size = schemas.reduce<number>((sum, one) => sum + this.#sizeOf(one, depth, []), 0);
@@ -139,7 +139,7 @@ export class Schemas {
     return 0;
   }
 
-  /** The number of members of a schema with so many levels. */
+  /** The number of a schema's members to this depth. */
   #sizeOf(schema: unknown, depth: number, references: readonly string[]): number {
     const reference = referenceIn(schema);
     const key = `${depth} ${reference}`;
@@ -163,7 +163,7 @@ export class Schemas {
     return size;
   }
 
-  /** The code of a schema with its description, to a depth of so many levels of objects. Read-only members are left out. */
+  /** The code of a schema with its description, to this depth of objects. Read-only members are omitted. */
   codeOf(
     schema: unknown,
     depth: number,
@@ -221,7 +221,7 @@ export class Schemas {
         ]);
       case "choice": {
         const sizes = shape.choices.map((one) => this.#sizeOf(one, depth, shape.references));
-        // Choices of choices could be written out without end.
+        // Without this limit, nested choices could be printed endlessly.
         if (sizes.reduce((sum, size) => sum + size, 0) > MOST_MEMBERS) return "z.unknown()";
         const codes = [...new Set(shape.choices.map((one) => inner(one, depth)))];
         return codes.length === 1 ? codes[0]! : `z.union([${codes.join(", ")}])`;
@@ -301,7 +301,7 @@ export class Schemas {
     return false;
   }
 
-  /** Stands for the code of a component, until `linked` replaces it. */
+  /** A placeholder for the code of a component, until `linked` replaces it. */
   #use(reference: string, shape: Shape): string {
     const known = this.#used.get(reference);
     if (known !== undefined) {
@@ -316,7 +316,7 @@ export class Schemas {
     return mark(reference);
   }
 
-  /** Replaces components in code: by a name and a declaration if used more than once, otherwise by their own code. */
+  /** Replaces the placeholders: by a name and a declaration if a component is used more than once, else by its code. */
   linked(code: string): { code: string; declarations: string[] } {
     const declarations: string[] = [];
     const declared = new Set<string>();
@@ -337,7 +337,7 @@ export class Schemas {
     return { code: link(code), declarations };
   }
 
-  /** The description of a value, with its default and whatever of its form the code does not check. */
+  /** The description of a value, with its default and those constraints that the code does not check. */
   describe(
     { keywords, values }: Pick<Shape, "keywords" | "values">,
     { description, original }: About = {},
@@ -380,7 +380,7 @@ const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
   email: [/mail/i, "An email address."],
 };
 
-/** Names of JavaScript's globals, which a constant must not hide. */
+/** Names of JavaScript globals, which a constant must not shadow. */
 const RESERVED = new Set([
   "Array",
   "Object",
@@ -397,7 +397,7 @@ const RESERVED = new Set([
   "Uint8Array",
 ]);
 
-/** Encloses the reference of a component in code. All texts in code are JSON, which escapes this character. */
+/** Encloses a component's reference in code. Strings in code are JSON, in which this character is escaped. */
 const MARK = "\0";
 const mark = (reference: string) => `${MARK}${reference}${MARK}`;
 
@@ -430,7 +430,7 @@ function typeOf(
   }
 }
 
-/** The members of an object with these parts; the first of one name. */
+/** The merged members of an object's parts. The first part with a name takes precedence. */
 function propertiesOf(parts: readonly Json[]): Json {
   const properties = Object.create(null) as Json;
   for (const { properties: own } of parts) {
@@ -453,7 +453,7 @@ function checked(code: string, checks: readonly (string | undefined)[]): string 
   return all.length === 0 ? code : `${code}.check(${all.join(", ")})`;
 }
 
-/** Adds a description to the code of a schema; to its checks, if it has some. */
+/** Adds a description to the code of a schema, as the last of its checks if it has any. */
 export function withDescription(code: string, text: string | undefined): string {
   if (text === undefined || text === "") return code;
   const describe = `z.describe(${JSON.stringify(text)})`;

@@ -1,4 +1,4 @@
-/** Writes a servlet in TypeScript with a tool for each operation of an API: manifest, code and test. */
+/** Generates a servlet in TypeScript with a tool for each operation of an API: manifest, code and test. */
 import { format } from "oxfmt";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { DOCS } from "../../tools/bundle/own.ts";
@@ -18,11 +18,11 @@ import { LeftOut, toolOf } from "./tool.ts";
 import { importsOf, inputsOf, toolCode } from "./tool-code.ts";
 import { UniqueNames, sentences, snake } from "./words.ts";
 
-/** A servlet that was written. */
+/** A generated servlet. */
 export interface GeneratedServlet {
-  /** Its files, by their names. */
+  /** Its files, by name. */
   files: Map<string, string>;
-  /** Lines for its author: what was left out or changed, and which credentials it needs. */
+  /** Lines for the author: what was omitted or changed, and which credentials the servlet needs. */
   notes: string[];
 }
 
@@ -31,7 +31,7 @@ interface Left {
   why: string;
 }
 
-/** Writes the servlet of this name from the description in a file or at a URL. Throws a `Refusal`. */
+/** Generates the servlet from the description in a file or at a URL. Throws a `Refusal`. */
 export async function servletOf(
   name: string,
   from: string,
@@ -101,7 +101,7 @@ async function written(name: string, from: string, choice: Choice): Promise<Gene
 const linesOf = (left: readonly Left[]) =>
   left.map(({ operation: { method, path }, why }) => `  ${method.toUpperCase()} ${path}: ${why}`);
 
-/** The most notes that are printed. */
+/** Maximum number of notes printed. */
 const MOST_NOTES = 20;
 
 const listed = (notes: readonly string[]): string[] => [
@@ -110,9 +110,9 @@ const listed = (notes: readonly string[]): string[] => [
   ...(notes.length > MOST_NOTES ? [`  and ${notes.length - MOST_NOTES} more`] : []),
 ];
 
-/** The path items of these operations, without their other operations. */
+/** The path items of these operations, without other operations. */
 function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
-  // An object without a prototype, because a path may be named `__proto__`.
+  // Without a prototype, because a path may be named `__proto__`.
   const items = Object.create(null) as Record<string, PathItem>;
   for (const { path, method, item, object } of operations) {
     items[path] ??= Object.fromEntries(
@@ -123,12 +123,12 @@ function itemsOf(operations: readonly Operation[]): Record<string, PathItem> {
   return items;
 }
 
-/** The URL of the first server that has a whole one, by https if possible. Adds a note if it has variables. */
+/** The URL of the first server with an absolute URL, preferably HTTPS. Adds a note if the URL has variables. */
 function serverOf({ from, base, document }: Description, notes: string[]): string {
   const [first = { url: "/" }, ...others]: ApiServer[] = document.servers ?? [];
   const all = [first, ...others].map((server) => ({ server, url: filled(server) }));
   const whole = all
-    // In `allowed_hosts` a star would be any host.
+    // In `allowed_hosts`, `*` would match any host.
     .filter(({ url }) => !/[{}*]/.test(url) && URL.canParse(url, base))
     .map((one) => ({ ...one, url: new URL(one.url, base) }));
   const chosen =
@@ -153,7 +153,7 @@ const filled = ({ url, variables = {} }: ApiServer): string =>
     Object.hasOwn(variables, name) ? variables[name]!.default : whole,
   );
 
-/** The URLs of an OAuth provider: relative URLs are resolved against the server's, and templates filled in with its variables. */
+/** The URLs of an OAuth provider, with variables filled in. Relative URLs are resolved against the server's URL. */
 function addressesOf(settings: Json, { document }: Description, server: string): Json {
   const variables = Object.assign({}, ...(document.servers ?? []).map((one) => one.variables));
   const entries = Object.entries(settings).map(([key, address]) => {
@@ -163,7 +163,7 @@ function addressesOf(settings: Json, { document }: Description, server: string):
   return Object.fromEntries(entries);
 }
 
-/** The name of the API in messages: its title, or the servlet's name if the title is about the description. */
+/** The API's name in messages: the title, or the servlet's name if the title is about the description itself. */
 function nameOf(title: string, servlet: string): string {
   const own = title
     .slice(0, 500)
@@ -231,7 +231,7 @@ function codeOf(
   ].join("\n");
 }
 
-/** The inputs that several tools have, by name and code. Each becomes a constant. */
+/** Inputs that several tools have, by name and code. Each becomes a constant. */
 function sharedInputs(tools: readonly ApiTool[]): Map<string, { constant: string; code: string }> {
   const all = tools.flatMap((tool) => [...inputsOf(tool)]);
   const seen = new Set<string>();
@@ -246,12 +246,12 @@ function sharedInputs(tools: readonly ApiTool[]): Map<string, { constant: string
   return shared;
 }
 
-/** Shorter code is repeated instead. */
+/** Maximum length of code that is repeated instead of declared as a constant. */
 const SHORT = 40;
 
 const comment = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("*/", "* /");
 
-/** The test, which calls the tool with the smallest arguments; one that reads, if there is any. */
+/** The test. It calls a tool with the smallest arguments, preferably one that only reads. */
 function testOf(
   name: string,
   api: Api,
@@ -276,7 +276,7 @@ import { expect, test } from "vitest";
 
 const servlet = await loadServlet(import.meta.dirname);
 
-/** Calls a tool; the API gives this answer. */
+/** Calls the tool with this response from the API. */
 async function called(answer: Response) {
   const sent: string[] = [];
   const script: Script = {
@@ -304,7 +304,7 @@ test("says why the API refuses", async () => {
 `;
 }
 
-/** The text in the format of this project. */
+/** Formats a file as in this project. */
 async function formatted(file: string, text: string): Promise<string> {
   const { code, errors } = await format(file, text, { printWidth: 100 });
   if (errors.length > 0)
@@ -328,7 +328,7 @@ function signInNotes(
     ...(provider
       ? [
           `Callers connect an account; the server needs an app of yours at its provider (${DOCS}/accounts.md):`,
-          // Without quotes that would end the text in a shell.
+          // Escape single quotes, which would end the text in a shell.
           `  ACCOUNTS='${JSON.stringify({ [name]: { ...provider, client_id: "…", client_secret: variable(name).replace(/KEY$/, "SECRET") } }).replaceAll("'", "\\u0027")}'`,
           ...(parts.length > 0 ? [`  with your own ${[...new Set(parts)].join(", ")}.`] : []),
         ]

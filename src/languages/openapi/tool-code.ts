@@ -1,11 +1,11 @@
-/** Prints a tool in TypeScript: its schemas for zod, and a handler that makes its request. */
+/** Prints a tool as TypeScript: its zod schemas, and a handler that makes its request. */
 import { isPlain, type ApiTool, type Argument, type FixedMember, type Place } from "./api-tool.ts";
 import { withDescription, type Schemas } from "./schemas.ts";
 
 const FIELDS = `z.optional(z.array(z.string()).check(z.describe("Fields of the answer to keep, such as id or owner.name.")))`;
 const NEXT = `z.optional(z.string().check(z.describe("\`next\` of the previous answer, to get the page after it.")))`;
 
-/** The code of the schemas of a tool's arguments, by their names. */
+/** The code of the schemas of a tool's arguments, by argument name. */
 export function inputsOf({ arguments: all, takesFields, paging }: ApiTool): Map<string, string> {
   const inputs = new Map(
     all.map((one) => [one.name, one.isRequired ? one.schema : `z.optional(${one.schema})`]),
@@ -36,7 +36,7 @@ export function toolCode(tool: ApiTool, inputs: readonly string[], schemas: Sche
   return `${name}: {\n${members.join(",\n")},\n},`;
 }
 
-/** It allows missing and additional members, because APIs have both. */
+/** The code of an output schema. It allows missing and additional members, because APIs have both. */
 function outputCode(members: NonNullable<ApiTool["output"]>): string {
   const lines = members.map(
     ({ name, type, description }) =>
@@ -61,7 +61,7 @@ function handlerCode(tool: ApiTool): string {
   return `(${input}, context) => api.${method}(${parts.join(", ")})`;
 }
 
-/** The arguments that a handler takes by themselves, with the names of their variables. The others are in its rest property. */
+/** The variables of arguments that a handler destructures. The other arguments are in its rest property. */
 type Locals = ReadonlyMap<Argument, string>;
 
 function localsOf({ arguments: all, request: { rest } }: ApiTool): Locals {
@@ -77,7 +77,7 @@ function localsOf({ arguments: all, request: { rest } }: ApiTool): Locals {
   );
 }
 
-/** Names that a variable of a handler cannot have. */
+/** Names that a handler's variables cannot have. */
 const RESERVED = new Set(
   `api path context crypto z JSON Object Uint8Array arguments await break case catch class const
 continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof
@@ -104,7 +104,7 @@ const inTemplate = (text: string): string =>
     .replaceAll('\\"', '"')
     .replaceAll(/`|\$(?=\{)/g, "\\$&");
 
-/** The members of a request besides its path; "" if there are none. */
+/** The members of a request other than its path; "" if there are none. */
 function requestCode(tool: ApiTool, locals: Locals): string {
   const { takesFields, paging, request } = tool;
   const placed = (place: Place) => placeCode(place, tool, locals);
@@ -129,7 +129,7 @@ function requestCode(tool: ApiTool, locals: Locals): string {
     .join(", ");
 }
 
-/** The member of a request with what is sent in one place. */
+/** The member of a request for one place. */
 function placeCode(place: Place, { request }: ApiTool, locals: Locals): string | undefined {
   const own = [...locals].filter(([one]) => one.place === place);
   const whole = own.find(([one]) => one.isWhole);
@@ -150,7 +150,7 @@ function placeCode(place: Place, { request }: ApiTool, locals: Locals): string |
 const fixedCode = ({ key, text }: FixedMember): string =>
   `${memberName(key)}: ${text === undefined ? "crypto.randomUUID()" : JSON.stringify(text)}`;
 
-/** The value of an argument as it is sent. */
+/** The value of an argument in the request. */
 function valueCode({ conversion, isRequired }: Argument, local: string): string {
   switch (conversion) {
     case "json":
@@ -182,5 +182,5 @@ function stylesCode(
 const memberName = (key: string): string =>
   key === "__proto__" ? '["__proto__"]' : JSON.stringify(key);
 
-/** Stops TypeScript from widening texts in a member such as `constructor`, whose expected type is that of every object's. */
+/** Keeps a literal type in members such as `constructor`, where TypeScript expects the type inherited from `Object`. */
 const constFor = (key: string): string => (key in {} ? " as const" : "");

@@ -1,4 +1,4 @@
-/** Makes a tool of one operation of a description. */
+/** Converts an operation of a description to a tool. */
 import { isObject } from "../../server/kernel/core/model.ts";
 import {
   isPlain,
@@ -24,9 +24,9 @@ import { sampleCall } from "./sample.ts";
 import { withDescription, isClosed, Schemas, type Shape } from "./schemas.ts";
 import { argumentName, UniqueNames, isSameName, sentences, snake } from "./words.ts";
 
-/** Characters of a tool's description. */
+/** Maximum length of a tool's description, in characters. */
 const DESCRIPTION = 300;
-/** The most members of a response whose schema is written: small responses tend to match their schemas. */
+/** Maximum number of members in a printed output schema: responses seldom match larger schemas. */
 const MOST_OUTPUT = 15;
 
 /** Thrown for an operation that cannot become a tool; the message gives the reason. */
@@ -99,7 +99,7 @@ class ToolMaker {
     const args = [...this.#arguments.values()];
     const rest = this.#restOf(args);
     for (const one of args) {
-      // With a name such as `constructor`, a missing argument would have the inherited value.
+      // If the name is inherited, such as `constructor`, a missing argument would have the inherited value.
       if (one.place !== rest && !one.isRequired && one.name in {})
         one.name = this.#names.take(inPlace(one.place, one.name));
     }
@@ -119,12 +119,12 @@ class ToolMaker {
     };
   }
 
-  /** Adds the arguments. Returns the number of levels to which their schemas are printed. */
+  /** Adds the arguments. Returns the depth to which their schemas are printed. */
   #addArguments(): number {
     const { method, object } = this.#operation;
     const { schemas } = this.#around;
     const parameters = this.#parameters;
-    // A request that reads has no body, whatever the description says.
+    // A GET request has no body, even if the description gives one.
     const body =
       method === "get" || object.requestBody === undefined
         ? undefined
@@ -147,7 +147,7 @@ class ToolMaker {
     return this.#around.description.resolved<T>(value);
   }
 
-  /** The parameters of the operation and its path that become arguments. An operation's parameter overrides one of its path. */
+  /** The parameters that become arguments. An operation's parameter overrides one of its path. */
   #usableParameters(): Parameter[] {
     const { item, object } = this.#operation;
     const all = [...(item.parameters ?? []), ...(object.parameters ?? [])].map((one) =>
@@ -169,7 +169,7 @@ class ToolMaker {
     });
   }
 
-  /** The path without a fragment, which some descriptions add to distinguish operations, and without query parameters. */
+  /** The path without its query and fragment. Some descriptions use fragments to distinguish operations. */
   #requestPath(): string {
     const [whole = ""] = this.#operation.path.split("#");
     const [path, ...queries] = whole.split("?");
@@ -184,12 +184,12 @@ class ToolMaker {
     return query.length === 0 ? path! : `${path}?${query.join("&")}`;
   }
 
-  /** Sends a member in each request: this text, or a new UUID. */
+  /** Adds a fixed member to each request: this text, or a new UUID. */
   #fix(place: Place, key: string, text?: string): void {
     this.#fixed.push({ place, key, text });
   }
 
-  /** The path of the request: texts, and arguments with what their style puts before them. */
+  /** The path of the request: literal texts, and arguments after the prefixes of their styles. */
   #pathParts(): ToolRequest["path"] {
     return this.#path
       .split(IN_PATH)
@@ -198,7 +198,7 @@ class ToolMaker {
       );
   }
 
-  /** Fixes an idempotency key to a new value in each call. Returns false if the member is not an idempotency key. */
+  /** Generates an idempotency key in each call. Returns false if the member is not an idempotency key. */
   #fixIdempotencyKey(place: Place, key: string, shape: Shape, about = ""): boolean {
     const { type, keywords, isNullable } = shape;
     const text = `${key} ${about} ${String(keywords["description"])}`;
@@ -222,7 +222,7 @@ class ToolMaker {
     if (at === "header" && this.#fixIdempotencyKey(place, key, shape, description)) return;
     const { name, about } = this.#named(place, key, description);
     const style = content === undefined ? this.#styleOf(parameter, shape) : undefined;
-    // In a path, all values except simple ones and lists of them are texts.
+    // In a path, all values except simple values and lists of them are strings.
     const items = schemas.shapeOf(shape.keywords["items"], shape.references);
     if (
       place === "path" &&
@@ -238,7 +238,7 @@ class ToolMaker {
     this.#add({ name, key, place, isRequired: required, schema: code, shape, style, conversion });
   }
 
-  /** The style of a parameter, if it is not the client's default. Throws a `LeftOut` for a style of a path that is not supported. */
+  /** The style of a parameter; undefined for the client's default. Throws a `LeftOut` for an unsupported path style. */
   #styleOf({ in: at, name, ...given }: Parameter, shape: Shape): EncodingObject | undefined {
     const { type } = shape;
     const { style = "simple", explode = false } = given;
@@ -281,7 +281,7 @@ class ToolMaker {
     if ([style, explode, allowReserved].some((one) => one !== undefined)) {
       return this.#styleInQuery(given, shape);
     }
-    // The schema is the same for all content types, so the first one is used.
+    // All content types have the same schema, so use the first.
     const type = contentType.split(",")[0]!.trim();
     const isUsual = isScalar(shape)
       ? /^text\/plain$/i.test(type)
@@ -381,7 +381,7 @@ class ToolMaker {
     this.#add({ ...at, name, schema: code, shape: schemas.shapeOf(base64), conversion, style });
   }
 
-  /** The name of an argument, and its description, with its name in the API if the argument's name does not show it. */
+  /** An argument's name and description. The description gives the name in the API if the argument's name differs. */
   #named(place: Place, key: string, description?: string) {
     const base = argumentName(key);
     const name = this.#names.take(base, inPlace(place, base));
@@ -432,13 +432,13 @@ class ToolMaker {
     return sentences(`${short.replace(/[.:]$/, "")}. ${long}`, DESCRIPTION);
   }
 
-  /** The place whose arguments the handler collects in a rest property: the one with the most arguments that need no conversion. */
+  /** The place of the handler's rest property: the one with the most arguments that need no conversion. */
   #restOf(args: readonly Argument[]): Place | undefined {
     if (this.#open !== undefined) return this.#open.place;
     const counts = new Map<Place, number>();
     for (const one of args.filter(isPlain)) {
       if (["path", "headers", "body"].includes(one.place)) continue;
-      // A name that every object inherits, such as `constructor`, works in a rest property only.
+      // A name that objects inherit, such as `constructor`, works only in a rest property.
       const weight = one.name in {} ? args.length : 1;
       counts.set(one.place, (counts.get(one.place) ?? 0) + weight);
     }
@@ -446,14 +446,14 @@ class ToolMaker {
   }
 }
 
-/** The name of an argument with its place as a prefix, to distinguish it from an argument in another place. */
+/** The name of an argument, prefixed with its place to make it unique. */
 const inPlace = (place: Place, name: string): string =>
   `${place === "json" ? "body" : place}_${name}`;
 
 /** A parameter in a path. Excluding braces from the name keeps matching linear. */
 const IN_PATH = /\{([^{}]+)\}/g;
 
-/** The schema of a text in base64, with an example for the generated test. */
+/** The schema of a base64 string, with an example for the generated test. */
 const BASE64 = { type: "string", example: "ZXhhbXBsZQ==" };
 
 /** The place and schema of the additional members of a body; undefined if the body does not declare any. */
@@ -464,7 +464,7 @@ function openTo({ keywords }: Shape, place: Place): { place: Place; schema: unkn
   return isObject(patternProperties) ? { place, schema: true } : undefined;
 }
 
-/** The types of members of small answers. */
+/** Types of members in output schemas. */
 const OUTPUTS: Readonly<Record<string, OutputMember["type"]>> = {
   string: "string",
   integer: "number",
@@ -476,7 +476,7 @@ type ChosenMedia = MediaType & { type: string };
 
 const JSON_TYPE = /^(application\/json|[^;]+\+json|\*\/\*|application\/\*)(;|$)/i;
 
-/** Media types of bodies, the preferred first. */
+/** Media types of bodies in order of preference. */
 const BODIES = [
   /^application\/json(;|$)/i,
   JSON_TYPE,
@@ -498,7 +498,7 @@ function placeOf(type: string): Place {
   return /^multipart\/form-data/i.test(type) ? "multipart" : "body";
 }
 
-/** The schema of an answer as JSON; undefined if it has none. */
+/** The schema of a JSON response; undefined if there is none. */
 function jsonIn(content: Record<string, MediaType>): unknown {
   const type = Object.keys(content).find((one) => JSON_TYPE.test(one));
   return type === undefined ? undefined : (content[type]?.schema ?? {});
@@ -507,22 +507,22 @@ function jsonIn(content: Record<string, MediaType>): unknown {
 const isScalar = ({ type, isNullable }: Shape): boolean =>
   !isNullable && ["string", "integer", "number", "boolean", "values"].includes(type);
 
-/** True for a file in a form. A text with a content encoding is not a file: it is sent as it is. */
+/** True for a file in a form. A string with a content encoding is sent unchanged, so it is not a file. */
 const isBinary = ({ type, keywords }: Shape): boolean =>
   keywords["format"] === "binary" ||
   ("contentMediaType" in keywords && !("contentEncoding" in keywords)) ||
   (type === "any" && Object.keys(keywords).length === 0);
 
-/** Names of members that identify a request so that it can be repeated safely. */
+/** Names of members that identify a request, so that it can be retried safely. */
 const REQUEST_ID = /request[-_]?id$|client[-_]?(request[-_]?)?token$/i;
 
-/** Verbs of operations that create or read something, and verbs of operations that change or delete something. */
+/** Verbs of operations that create or read data, and of operations that change or delete data. */
 const ADDS =
   /^(add|append|create|find|get|import|insert|invite|list|new|query|register|search|send|start|submit|upload|validate)s?$/;
 const CHANGES =
   /^(abort|archive|ban|block|cancel|change|clean|clear|close|deactivate|decline|delete|destroy|detach|disable|discard|drop|edit|end|erase|evict|expire|forget|kick|kill|merge|modify|move|overwrite|patch|purge|refund|reject|remove|rename|replace|reset|restore|revoke|rollback|rotate|set|stop|suspend|terminate|transfer|truncate|unassign|unpublish|unset|unsubscribe|update|upsert|void|wipe|write)s?$/;
 
-/** True for a POST that changes or deletes something, judging by verbs in its id, summary and path, or by a path that ends with a parameter. */
+/** True for a POST that changes or deletes data, judging by verbs in its id, summary and path, or a final parameter. */
 function changesByPost({ path, object: { operationId = "", summary = "" } }: Operation): boolean {
   const words = (text: string) => snake(text).split("_");
   const own = words(operationId);
@@ -532,7 +532,7 @@ function changesByPost({ path, object: { operationId = "", summary = "" } }: Ope
   return last.endsWith("}") && ![own[0] ?? "", first].some((word) => ADDS.test(word));
 }
 
-/** The hints of a tool by its method. */
+/** The annotations of a tool, by its HTTP method. */
 function annotationsOf(operation: Operation): ApiTool["annotations"] {
   const { method } = operation;
   if (method === "get") return { readOnlyHint: true };

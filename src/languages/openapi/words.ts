@@ -26,7 +26,7 @@ const NAME = /^[A-Za-z]\w{0,63}$/;
 /** Maximum length of a generated name. */
 const LONGEST = 50;
 
-/** Words for signs that distinguish names of parameters, such as `DateSent<` and `DateSent>`. */
+/** Words for punctuation that distinguishes parameter names, such as `DateSent<` and `DateSent>`. */
 const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/<=/g, "_lte_"],
   [/>=/g, "_gte_"],
@@ -37,7 +37,7 @@ const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/^-/, "minus_"],
 ];
 
-/** The name of the argument for this parameter: the parameter's own name if all clients accept it. */
+/** The argument name for this parameter: the parameter's own name if all clients accept it. */
 export function argumentName(key: string): string {
   if (NAME.test(key)) return key;
   const words = snake(SIGNS.reduce((text, [sign, word]) => text.replace(sign, word), key));
@@ -84,14 +84,14 @@ export function componentName(reference: string): string {
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
-  // Names in capitals only are reserved for constants of inputs.
+  // Names in capitals are reserved for constants of inputs.
   return /^[A-Z].*[a-z]/.test(name) ? name : `Schema${name}`;
 }
 
 /** The first whole sentences of a text, without markup, up to `most` characters. A longer first sentence is cut. */
 export function sentences(text: string, most: number): string {
   const plain = text
-    // The patterns below take quadratic time.
+    // Limit the input, because the patterns below take quadratic time.
     .slice(0, 20 * most)
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")

@@ -1,4 +1,4 @@
-/** Error messages for modules and packages that a servlet cannot have, with alternatives. */
+/** Error messages for modules and packages that servlets cannot use, with alternatives. */
 
 const SOCKETS = "it needs sockets, which a servlet does not have: from edge_servlets import fetch";
 const NUMBERS =
@@ -18,7 +18,7 @@ const SYSTEM = "it is for an operating system, and a servlet runs in none";
 const REMOVED = "Python itself no longer has it: see what its documentation says to use instead";
 const PICTURES = "it is compiled for a computer: have the picture made by a service";
 
-/** Gives each of these names one advice. */
+/** Gives all of these names the same advice. */
 const adviseAll = (names: string, advice: string) =>
   Object.fromEntries(names.split(" ").map((name) => [name, advice]));
 
@@ -74,7 +74,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   tkinter: "a servlet has no screen: give it a view",
 };
 
-/** True for a module that has advice because it is known to be missing in servlets. */
+/** True for a module with advice: it is known to be missing in servlets. */
 export const isAdvised = (name: string): boolean =>
   Object.hasOwn(ADVICE, name) || Object.hasOwn(ADVICE, name.split(".")[0]!);
 
@@ -85,14 +85,14 @@ export function adviceOn(name: string): string {
   return `there is no module ${name}: put its files beside servlet.py or into vendor/, or name its package in requirements.txt`;
 }
 
-/** The message for a relative import that leads out of all packages; its name still begins with its dots. */
+/** The message for a relative import outside of all packages. Its name still begins with dots. */
 export function adviceOnRelative({ name, names = [] }: { name: string; names?: string[] }): string {
   const module = name.replace(/^\.+/, "");
   const advice = `${module && `from ${module} `}import ${names.join(", ")}`;
   return `a relative import works only within a package: write ${advice}`;
 }
 
-/** The message for an import of these names, the first one that is known to be missing from its module; undefined if none is. */
+/** The message for the first of these imports that is known to be missing in its module; undefined if none is. */
 export function adviceOnPart(names: readonly string[]): string | undefined {
   const missing = names.find((name) => Object.hasOwn(ADVICE, name));
   return missing && adviceOn(missing);
@@ -101,7 +101,7 @@ export function adviceOnPart(names: readonly string[]): string | undefined {
 const ENVIRONMENT =
   'a servlet has no environment variables. Name them in "env_vars" of servlet.json, and read each by ctx.config("NAME") in a handler';
 
-/** Names that an author's code can use but that do nothing in a servlet, each with advice. */
+/** Names that have no effect in a servlet, each with advice. */
 const USELESS = new Map([
   ["os.environ", ENVIRONMENT],
   ["os.getenv", ENVIRONMENT],
@@ -111,24 +111,24 @@ const USELESS = new Map([
   ],
 ]);
 
-/** Packages that servlets have without installing them. They replace those of a package index. */
+/** Packages that servlets have without installation. They replace those of the package index. */
 const PROVIDED = new Set("fastmcp httpcore httpx httpx2 mcp mcp-types requests".split(" "));
 
-/** True for a package, or a module of one, that servlets have without installing it. */
+/** True for a provided package or one of its modules. */
 export const isProvided = (name: string): boolean =>
   PROVIDED.has(name.split(".")[0]!.replaceAll("_", "-"));
 
-/** A warning about a module that does nothing in a servlet; undefined for any other. */
+/** A warning about a module that has no effect in a servlet; undefined for others. */
 export function warningOn(name: string): string | undefined {
   const advice = USELESS.get(name);
   return advice && `${name}: ${advice}`;
 }
 
-/** The message for a package of which an index has no wheel that a servlet can run. */
+/** The message for a package without a wheel that servlets can run. */
 export function adviceOnPackage(name: string): string {
   const reason = ADVICE[name] ?? "it is compiled for a computer: take one in plain Python";
   return `there is no ${name} in a servlet, as ${reason}`;
 }
 
-/** True for a package in plain Python that is useless in a servlet, as it works through sockets. */
+/** True for a package in pure Python that is useless in a servlet because it needs sockets. */
 export const needsSockets = (name: string): boolean => ADVICE[name] === SOCKETS;

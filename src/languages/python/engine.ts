@@ -1,4 +1,4 @@
-/** Finds the Python interpreter of servlets: CPython with the kit, from a package of its own. */
+/** Locates the Python interpreter of servlets: CPython with the kit, from a separate npm package. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -11,38 +11,38 @@ import type { StartedInterpreter } from "../../tools/bundle/language.ts";
 import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
 import { unpacked } from "./packing.ts";
 
-/** The npm package with Python, and the one file in it that has everything: see `package/python/README.md`. */
+/** The npm package with Python, which consists of one file: see `package/python/README.md`. */
 export const PACKAGE = "@edge-servlets/python";
 export const PACK = "python.bin";
 
-/** Endings of the names of the files in the pack, which also has those that `prepare` caches. */
+/** Name endings of three files in the pack. It also has the files that `prepare` caches. */
 export const PACK_PARTS = { plugin: ".python.wasm", base: ".base.bin", library: ".library.bin" };
 
 /** An import statement or call in a module's source. */
 export interface ModuleImport {
-  /** Absolute; it begins with dots only where a relative import leads out of all packages. */
+  /** Absolute, except that a relative import outside of all packages still begins with dots. */
   name: string;
-  /** The names in `from … import names`; any of them may be a submodule. */
+  /** The names in `from … import names`. Each may be a submodule. */
   names?: string[];
   line: number;
-  /** True inside a function: it does not run when the module is loaded. */
+  /** True inside a function: loading the module does not run the import. */
   isLazy: boolean;
-  /** True if the importing module handles its absence. */
+  /** True if the importing module handles an ImportError. */
   isOptional: boolean;
   /** True if the name is computed: it may be any module of the package `name`. */
   isComputed?: boolean;
 }
 
-/** Where a module's source uses something that a servlet has not: `os.environ`, `os.getenv` or `__file__`. */
+/** Where a module uses something that servlets lack: `os.environ`, `os.getenv` or `__file__`. */
 export interface Use {
   name: string;
   line: number;
 }
 
-/** A module as bytecode. */
+/** A module's bytecode. */
 export interface Compiled {
   name: string;
-  /** Its file, as tracebacks show it. */
+  /** Its file, as shown in tracebacks. */
   path: string;
   isPackage: boolean;
   imports: ModuleImport[];
@@ -52,18 +52,18 @@ export interface Compiled {
 export interface Python extends StartedInterpreter {
   /** The modules of the standard library and the kit, by name. */
   library: ReadonlyMap<string, Compiled>;
-  /** Names of modules that are built into Python or that the base has loaded. */
+  /** Modules that are built into Python or loaded in the base. */
   present: ReadonlySet<string>;
 }
 
-/** Python as a plugin, before it is prepared. Also puts the result of `prepare` for it into the cache. */
+/** Python as a plugin, before `prepare`. Also adds the result of `prepare` to the cache. */
 export const pythonPlugin = async (cache: string): Promise<Uint8Array<ArrayBuffer>> =>
   (await part("plugin", cache)).bytes;
 
-/** Patch for a started interpreter: with it, Python runs and has loaded the kit and the modules that most servlets import. */
+/** The patch for a started interpreter. It has Python initialized, with the kit and the most common modules loaded. */
 export const pythonBase = (cache: string): Promise<Cached> => part("base", cache);
 
-/** Python with its library; the interpreter is the prepared `pythonPlugin`. */
+/** Python with its library, for an interpreter prepared from `pythonPlugin`. */
 export async function pythonWith(started: StartedInterpreter, cache: string): Promise<Python> {
   const { bytes } = await part("library", cache);
   const { head, parts } = unpacked<{ modules: Omit<Compiled, "code">[]; present: string[] }>(bytes);
@@ -73,7 +73,7 @@ export async function pythonWith(started: StartedInterpreter, cache: string): Pr
   return { ...started, library, present: new Set(head.present) };
 }
 
-/** A file of the pack, unpacked into the cache. Throws a `Refusal` if the package is not installed. */
+/** A file of the pack, unpacked into the cache. Throws a `Refusal` if the npm package is not installed. */
 async function part(which: keyof typeof PACK_PARTS, cache: string): Promise<Cached> {
   const pack = pathOfPython();
   if (pack === undefined)
@@ -88,7 +88,7 @@ async function part(which: keyof typeof PACK_PARTS, cache: string): Promise<Cach
   return { path, bytes: new Uint8Array(await readFile(path)) };
 }
 
-/** The path of this project's own pack, or of the installed package's; undefined if there is none. */
+/** The path of this repository's pack, else of the installed package's; undefined if there is none. */
 export function pathOfPython(): string | undefined {
   const own = join(OWN_FOLDER, "package/python", PACK);
   const { paths } = createRequire(join(process.cwd(), "package.json")).resolve;

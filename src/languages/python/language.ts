@@ -1,4 +1,4 @@
-/** Python: `servlet.py` with the modules and packages that it imports, which CPython runs. */
+/** Python: `servlet.py` with the modules and packages that it imports, run by CPython. */
 import type { InterpretedLanguage } from "../../tools/bundle/language.ts";
 import { pythonBase, pythonPlugin } from "./engine.ts";
 import { setUpPython } from "./project.ts";

@@ -1,4 +1,4 @@
-/** Finds and compiles the modules of a servlet in Python: its own, its packages', and those of the library that they need. */
+/** Finds and compiles a Python servlet's modules: its own, those of packages, and the required library modules. */
 import { glob, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { contentHash, readIfThere, writeWhole } from "../../tools/bundle/cache.ts";
@@ -21,48 +21,50 @@ import { packed, unpacked } from "./packing.ts";
 /** The name of a servlet's main module. */
 export const SERVLET_MODULE = "servlet";
 
-/** The source of a module outside of the library. */
+/** The source of a module that is not in the library. */
 interface Source {
   name: string;
   path: string;
   isPackage: boolean;
-  /** True for the author's own files, whose lines traces show. */
+  /** True for the author's own files, whose lines tracebacks show. */
   isOwn: boolean;
-  /** The folder that it was found in: one of the `roots`. */
+  /** The root folder that contains it. */
   root: string;
   text: string;
 }
 
 export interface Module extends Compiled {
-  /** The names that its source uses; of modules outside of the library only. */
+  /** Names that the source uses. Absent for library modules. */
   uses?: Use[];
-  /** The source text, for the author's own files only. */
+  /** The source text. Only for the author's own files. */
   source?: string;
-  /** The folder that its package was found in, if the module may read files or metadata of packages. */
+  /** The root folder of its package, if the module may read the package's files or metadata. */
   reads?: string;
 }
 
-/** Everything that a servlet is loaded from. */
+/** The modules, imports and files of a servlet. */
 export interface LoadedFrom {
   modules: Module[];
-  /** The imports to run, in order: the servlet, then the modules that functions import. */
+  /** The imports to run, in order: the servlet, then modules that functions import. */
   imports: { name: string; isOptional: boolean }[];
-  /** The files of packages whose modules may read them, by path. */
+  /** Files of packages whose modules may read them, by path. */
   data: Map<string, Uint8Array>;
-  /** Warnings about the author's own code, with file and line. */
+  /** Warnings about the author's code, with file and line. */
   warnings: string[];
 }
 
-/** Names by which a module reads files or metadata of its package. */
+/** Names that show that a module reads files or metadata of its package. */
 const READS = /\b(?:get_data|resources|resource_\w+|pkg_resources|__file__|metadata)\b/;
-/** Above this much source code in a folder, imports of its modules by computed names are not followed. */
+/** Maximum source size of a folder for imports by computed names. Above it, such imports are not followed. */
 const MOST_COMPUTED_BYTES = 2 * 1024 * 1024;
-/** How many characters of source code one instance compiles. The densest code takes half of its fuel for as many, most a tenth. */
+/**
+ * Maximum number of characters that one instance compiles. The densest code uses half of the fuel, most code a tenth.
+ */
 const MOST_COMPILED = 200_000;
-/** The limit on the files of all packages together. */
+/** Maximum total size of package files. */
 const MOST_DATA_BYTES = 8 * 1024 * 1024;
 
-/** The module that the kit may import to describe types. It is removed once the servlet is loaded: calls do not need it. */
+/** A module that the kit uses only to describe types. It is removed after loading, because calls do not need it. */
 export const LOADING_MODULE = "_ast_unparse";
 
 /** Encodings that packages may look up by name. */
@@ -70,7 +72,7 @@ const ENCODINGS = ["cp437", "idna", "mac_roman", "punycode", "raw_unicode_escape
   (name) => `encodings.${name}`,
 );
 
-/** Imports inside the library that its source does not show, by the importing module. */
+/** Imports of library modules that their source does not show, by importing module. */
 const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   decimal: ["numbers"],
   "encodings.idna": ["encodings.punycode"],
@@ -86,8 +88,9 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Large modules that functions of the library import for what is rarely called, by the importing module. They come only with a
- * servlet or a package that imports that module itself: `shutil` is imported for `get_terminal_size`, and has archives too.
+ * Large modules that library functions import for rare uses, by importing module. They are included only if the servlet
+ * or a package imports the importing module itself: others import `shutil` only for `get_terminal_size`, not for
+ * archives.
  */
 const RARE: Readonly<Record<string, readonly string[]>> = {
   shutil: ["tarfile", "zipfile"],
@@ -98,7 +101,7 @@ const RARE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The modules, imports and data files of the servlet in this file. `packages` are folders of modules beside its own.
+ * The modules, imports and data files of a servlet. `packages` are folders of modules besides the servlet's own.
  *
  * Throws a `Refusal` with file and line for an import of a missing module, and for invalid Python.
  */
@@ -120,9 +123,9 @@ export async function modulesOf(
   const find = async (name: string) =>
     (await sourceOf(name, isProvided(name) && library.has(name) ? roots.slice(0, 1) : roots)) ??
     (library.has(name) ? undefined : await namespaceOf(name, roots));
-  /** The modules of the next round, with their sources; undefined for one of the library. */
+  /** The modules of the next round. The source is undefined for a library module. */
   const next = new Map<string, Promise<Source | undefined>>();
-  /** Adds a module to the next round unless it is known already. False if there is no such module. */
+  /** Adds a module to the next round unless it is known. False if there is no such module. */
   const want = async (name: string): Promise<boolean> => {
     if (present.has(name) || found.has(name) || next.has(name)) return true;
     const source = find(name);
@@ -135,7 +138,7 @@ export async function modulesOf(
   const addNamed = async (imported: string) => {
     if (named.has(imported)) return;
     named.add(imported);
-    // Its own imports have been looked at, or never will be.
+    // A found module has been scanned without `RARE`; a present module is never scanned.
     const others = found.has(imported) ? RARE : present.has(imported) ? HIDDEN : {};
     for (const one of others[imported] ?? []) await want(one);
   };
@@ -178,12 +181,12 @@ export async function modulesOf(
             : adviceOnPart(submodulesOf(one).filter((each) => !inside.includes(each)));
         const said = `${module.path}:${one.line}: ${advice}`;
         if (advice !== undefined && !one.isOptional && isAuthors) throw new Refusal(said);
-        // An import at the top of a package's module fails in the bundle step; an import in a function fails in a call.
+        // A failing import at module scope fails in the bundle step; in a function, it fails during a call.
         const isFailing = advice !== undefined && one.isLazy && !one.isOptional && !isLibrary;
         const [owner] = importer.split(".") as [string];
         if (isFailing && isAdvised(one.name))
           failing.getOrInsert(owner, `${said}, so what needs it fails`);
-        // Library modules that only functions of packages import stay unloaded until a call needs them.
+        // Library modules that only functions of packages import are loaded on demand.
         if (one.isLazy && isThere && (isAuthors || !library.has(one.name)))
           for (const each of [one.name, ...inside])
             imports.push({ name: each, isOptional: one.isOptional || !isAuthors });
@@ -199,7 +202,7 @@ export async function modulesOf(
   };
 }
 
-/** Warnings about names that an author's code uses and that do nothing in a servlet. */
+/** Warnings about names in the author's code that have no effect in a servlet. */
 function warningsOf(modules: readonly Module[]): string[] {
   const hasZones = modules.some(({ name }) => name === "tzdata");
   return modules
@@ -218,13 +221,13 @@ function warningsOf(modules: readonly Module[]): string[] {
     });
 }
 
-/** Modules that are needed along with one, although its source does not import them. */
+/** Modules that a module needs although its source does not import them. */
 async function companionsOf(
   { name, reads }: Module,
   isLibrary: boolean,
   roots: readonly string[],
 ): Promise<string[]> {
-  // The data of time zones are packages without code: https://pypi.org/project/tzdata
+  // Time zone data is in packages without code: https://pypi.org/project/tzdata
   const zones = name === "zoneinfo" ? "tzdata" : name.startsWith("tzdata") ? name : "";
   return [
     ...parentsOf(name),
@@ -234,7 +237,7 @@ async function companionsOf(
   ];
 }
 
-/** The modules that the imported names may be: in `from a import b`, b may be a module `a.b`. */
+/** The possible modules of an import: in `from a import b`, b may be a module `a.b`. */
 const submodulesOf = ({ name, names = [] }: ModuleImport) => names.map((part) => `${name}.${part}`);
 
 const parentsOf = (name: string) =>
@@ -243,7 +246,7 @@ const parentsOf = (name: string) =>
     .slice(0, -1)
     .map((_, nth, parts) => parts.slice(0, nth + 1).join("."));
 
-/** Finds the source of a module: of the author's, in the first root, or of a package, in the others. Undefined if it is in none. */
+/** Finds the source of a module. The first root has the author's modules, the others have packages. */
 async function sourceOf(name: string, roots: readonly string[]): Promise<Source | undefined> {
   for (const root of roots) {
     const path = join(root, ...name.split("."));
@@ -261,7 +264,7 @@ async function sourceOf(name: string, roots: readonly string[]): Promise<Source 
   return undefined;
 }
 
-/** An empty source for a folder without `__init__.py`, a namespace package: https://peps.python.org/pep-0420 */
+/** An empty source for a namespace package, a folder without `__init__.py`: https://peps.python.org/pep-0420 */
 async function namespaceOf(name: string, roots: readonly string[]): Promise<Source | undefined> {
   const path = name.replaceAll(".", "/");
   for (const root of roots) {
@@ -290,7 +293,7 @@ async function modulesBelow(name: string, roots: readonly string[]): Promise<str
   return bytes > MOST_COMPUTED_BYTES ? [] : found;
 }
 
-/** The modules that entry points of the packages in a folder name: https://packaging.python.org/specifications/entry-points */
+/** The modules in the entry points of a folder's packages: https://packaging.python.org/specifications/entry-points */
 async function entryPointsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for await (const file of glob("*.dist-info/entry_points.txt", { cwd: root })) {
@@ -303,7 +306,9 @@ async function entryPointsIn(root: string): Promise<string[]> {
   return found;
 }
 
-/** The files of packages whose modules may read them, with metadata. Throws a `Refusal` if they are too large, or links to files elsewhere. */
+/**
+ * Package files and metadata that modules may read. Throws a `Refusal` for too much data or a link out of the folder.
+ */
 async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Array>> {
   const folders = new Set(
     modules.flatMap(({ name, reads }) =>
@@ -336,7 +341,7 @@ async function dataOf(modules: readonly Module[]): Promise<Map<string, Uint8Arra
 const keyOf = ({ name, path, isPackage, text }: Source, base: Uint8Array) =>
   contentHash(base, JSON.stringify({ name, path, isPackage }), text).slice(0, 32);
 
-/** The module from the cache; undefined if it is not there. */
+/** The cached module, if any. */
 async function knownOf(
   source: Source,
   base: Uint8Array,
@@ -370,7 +375,7 @@ async function compiled(
   return made;
 }
 
-/** Splits modules so that one instance has enough fuel and memory to compile a batch. */
+/** Splits modules into batches for which one instance has enough fuel and memory. */
 function batchesOf(sources: readonly Source[]): Source[][] {
   const batches: Source[][] = [];
   let batch: Source[] = [];

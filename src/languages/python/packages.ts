@@ -1,6 +1,7 @@
 /**
- * The packages of a servlet in Python: those in `vendor/`, and those that `requirements.txt` names, which are fetched from a
- * package index and locked by digest in `pylock.toml`: https://packaging.python.org/en/latest/specifications/pylock-toml/
+ * The packages of a servlet in Python: those in `vendor/`, and those in `requirements.txt`, which are fetched from a
+ * package index and locked by digest in `pylock.toml`:
+ * https://packaging.python.org/en/latest/specifications/pylock-toml/
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,9 +32,9 @@ const LOCK = "pylock.toml";
 const VENDOR = "vendor";
 const INDEX = "https://pypi.org/simple";
 const MOST_PACKAGES = 100;
-/** Of one package: each new one has its requirements looked at again. */
+/** Maximum number of a package's extras. Each new extra requires another pass over the package's requirements. */
 const MOST_EXTRAS = 100;
-/** Packages whose wheels are all compiled, but which fall back to plain Python where the compiled part is missing. */
+/** Packages that have only binary wheels, but run in pure Python if the binary part is missing. */
 const COMPILED_IN_PART = new Set(["markupsafe", "pyyaml", "msgpack", "rapidfuzz", "wrapt"]);
 const SHA256 = /^[0-9a-f]{64}$/;
 
@@ -55,14 +56,14 @@ const lockSchema = z.looseObject({
 });
 type Lock = z.infer<typeof lockSchema>;
 
-/** The wheel of one version of a package. */
+/** The wheel of a version of a package. */
 interface Candidate {
   version: string;
   url: string;
   sha256: string;
 }
 
-/** The folders with the packages of the servlet in this folder. Throws a `Refusal` for a package that is not available. */
+/** The folders with the packages of the servlet in this folder. Throws a `Refusal` for an unavailable package. */
 export async function packagesOf(
   folder: string,
   cache: string,
@@ -84,7 +85,7 @@ export async function packagesOf(
   return [...(inside.length > 0 ? [vendor] : []), ...given, ...wheels];
 }
 
-/** The folders of the packages in the lock file, which is written first if it does not fit these requirements. */
+/** The folders of the packages in the lock file. Updates the lock file if its requirements differ. */
 async function locked(
   folder: string,
   text: string,
@@ -122,7 +123,7 @@ async function lockAt(path: string): Promise<Lock | undefined> {
   }
 }
 
-/** Chooses a version of each required package and of its own requirements: the locked one if it fits, else the newest. */
+/** Chooses versions of all direct and transitive requirements: the locked version if it fits, else the newest. */
 async function resolved(
   wanted: readonly Requirement[],
   old: Lock | undefined,
@@ -140,7 +141,7 @@ async function resolved(
     const all = required.getOrInsertComputed(one.name, () => []);
     all.push(one);
     const known = chosen.get(one.name);
-    // It fits what came before.
+    // The known version meets all earlier requirements.
     const isFit = known !== undefined && isAllowed(known, [one]);
     if (isFit && one.extras.every((extra) => known.extras.has(extra))) continue;
     const candidate = isFit ? known : (lockedFor(all, old) ?? (await newestFor(all)));
@@ -170,7 +171,7 @@ async function resolved(
   };
 }
 
-/** All requirements of a package, also those whose markers may be false. */
+/** All requirements of a package, including those with false markers. */
 async function needsOf(name: string, one: Candidate, cache: string): Promise<Requirement[]> {
   const by = `${name} ${one.version}`;
   return requiredBy(await wheelBytes(one, by, cache), by).map((line) => {
@@ -180,7 +181,7 @@ async function needsOf(name: string, one: Candidate, cache: string): Promise<Req
   });
 }
 
-/** True if a wheel meets all of these requirements of its package. */
+/** True if a wheel meets all requirements of its package. */
 const isAllowed = ({ version, sha256 }: Candidate, all: readonly Requirement[]) =>
   all.every(
     ({ versions, digests }) =>
@@ -199,7 +200,7 @@ const candidateOf = ({ version, wheels: [wheel] }: Lock["packages"][number]): Ca
   sha256: wheel.hashes.sha256,
 });
 
-/** The files of a package in an index: https://packaging.python.org/en/latest/specifications/simple-repository-api/ */
+/** The index's page of a package: https://packaging.python.org/en/latest/specifications/simple-repository-api/ */
 const filesSchema = z.looseObject({
   files: z.array(
     z.looseObject({
@@ -212,7 +213,7 @@ const filesSchema = z.looseObject({
   ),
 });
 
-/** The newest wheel that meets these requirements of one package. Throws a `Refusal` if none is in plain Python. */
+/** The newest wheel that meets all requirements of its package. Throws a `Refusal` if there is none in pure Python. */
 async function newestFor(all: readonly Requirement[]): Promise<Candidate> {
   const [{ name, by }] = all as [Requirement];
   const { url: index, ...login } = packageIndex();
@@ -274,7 +275,7 @@ function packageIndex() {
   return { url, ...(login !== ":" && { credentials: { authorization } }) };
 }
 
-/** The wheel from the cache, or fetched. Throws a `Refusal` if it has another digest. */
+/** The cached or fetched wheel. Throws a `Refusal` if its digest differs. */
 async function wheelBytes(
   { url, sha256 }: Candidate,
   name: string,

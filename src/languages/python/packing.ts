@@ -1,7 +1,7 @@
-/** The format of messages between the bundle step and `_edge_build.py`: a head in JSON, and parts of bytes. */
+/** The format of messages between the bundle step and `_edge_build.py`: a JSON header and binary parts. */
 import { concatenate } from "../../server/kernel/wasm/image.ts";
 
-/** Four bytes with the length of the head (little-endian), the head with `lengths` of the parts added, and the parts. */
+/** Encodes the header's length (4 bytes, little-endian), the header with the `lengths` of the parts, and the parts. */
 export function packed(head: object, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const lengths = parts.map(({ length }) => length);
   const text = new TextEncoder().encode(JSON.stringify({ ...head, lengths }));
@@ -10,7 +10,7 @@ export function packed(head: object, parts: readonly Uint8Array[]): Uint8Array<A
   return concatenate([size, text, ...parts]);
 }
 
-/** Reads the head and the parts of bytes that `packed` or `_edge_build.py` wrote. */
+/** Decodes the header and the parts. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- The caller knows the shape of the head.
 export function unpacked<Head>(bytes: Uint8Array): { head: Head; parts: Uint8Array[] } {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);

@@ -6,7 +6,7 @@ import { isInstalled } from "../../tools/bundle/own.ts";
 import { PACKAGE, pathOfPython } from "./engine.ts";
 
 /**
- * Writes a `pyrightconfig.json` with the path of the kit, so that editors find it, unless one or a `pyproject.toml` exists.
+ * Writes a `pyrightconfig.json` with the path of the kit for editors, unless the project has one or a `pyproject.toml`.
  * Returns the commands that the user has to run before the bundle step.
  */
 export async function setUpPython(): Promise<string[]> {

@@ -1,24 +1,24 @@
-/** Reads requirements of packages in Python, and tells which versions meet them: https://peps.python.org/pep-0508 */
+/** Parses requirements of Python packages and checks versions against them: https://peps.python.org/pep-0508 */
 import { satisfies, valid } from "@renovatebot/pep440";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 
 export interface Requirement {
-  /** The line as it was written. */
+  /** The original line. */
   text: string;
-  /** In its normal form. */
+  /** The normalized name. */
   name: string;
   /** Version specifiers; empty for any version: https://peps.python.org/pep-0440/#version-specifiers */
   versions: string;
   extras: string[];
   /** Condition on the environment; empty if there is none. */
   marker: string;
-  /** Permitted digests (SHA-256) of its wheel; empty for any. */
+  /** Permitted SHA-256 digests of its wheel; empty for any. */
   digests: string[];
-  /** Where it is required, for messages: a line of a file, or a package with its version. */
+  /** The origin of the requirement for messages: a line of a file, or a package with its version. */
   by: string;
 }
 
-/** Variables of markers, with their values in a servlet. */
+/** Marker variables and their values in a servlet. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   python_version: "3.14",
   python_full_version: "3.14.0",
@@ -31,7 +31,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   implementation_name: "cpython",
 };
 
-/** The requirements in a `requirements.txt` whose markers are true in a servlet. Throws a `Refusal` for an invalid line. */
+/** The requirements in a `requirements.txt` with true markers in a servlet. Throws a `Refusal` for an invalid line. */
 export function requirementsIn(text: string, file: string): Requirement[] {
   const found: Requirement[] = [];
   let begun = "";
@@ -57,7 +57,7 @@ export function requirementsIn(text: string, file: string): Requirement[] {
   return found;
 }
 
-/** Parses a requirement; undefined for any other line, such as an option of pip. */
+/** Parses a requirement; undefined for other lines, such as pip options. */
 export function requirementOf(line: string, by: string): Requirement | undefined {
   const digests = [...line.matchAll(/\s--hash=sha256:([0-9a-f]{64})(?=\s|$)/g)];
   const match =
@@ -83,7 +83,7 @@ export function requirementOf(line: string, by: string): Requirement | undefined
   };
 }
 
-/** The normal form of a package's name: https://peps.python.org/pep-0503 */
+/** The normalized name of a package: https://peps.python.org/pep-0503 */
 export const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 
 /** True if a version meets these version specifiers. */
@@ -91,7 +91,7 @@ export const isAmong = (version: string, versions: string): boolean =>
   versions === "" ||
   satisfies(
     version,
-    // Old packages write a comma at the end, and `>=2.7.*`: `satisfies` takes neither.
+    // Old packages write a trailing comma, and `>=2.7.*`: `satisfies` accepts neither.
     versions.replace(/,\s*$/, "").replaceAll(/([<>]=?\s*[\d.]+)\.\*/g, "$1"),
   );
 
@@ -99,10 +99,10 @@ export const isAmong = (version: string, versions: string): boolean =>
 export const fitsPython = (versions: string): boolean =>
   isAmong(ENVIRONMENT["python_full_version"]!, versions);
 
-/** Of a marker: a bracket in a bracket is a call in a call here. */
+/** Maximum number of a marker's tokens: each nested parenthesis is a recursive call. */
 const MOST_TOKENS = 1_000;
 
-/** True if a marker is true in a servlet. An unreadable marker counts as true: an unneeded package does no harm. */
+/** True if a marker is true in a servlet. An invalid marker counts as true, since an unneeded package does no harm. */
 export function isWanted(marker: string, extras: readonly string[]): boolean {
   if (marker === "") return true;
   const tokens = marker.match(/\(|\)|"[^"]*"|'[^']*'|[<>=!~]=?=?|not\s+in|\w+/g) ?? [];

@@ -9,7 +9,7 @@ import { modulesOf, SERVLET_MODULE, LOADING_MODULE } from "./modules.ts";
 import { packagesOf } from "./packages.ts";
 import { packed } from "./packing.ts";
 
-/** Loads the servlet in this file. Throws a `Refusal` that names file and line. */
+/** Loads the servlet in this file. Throws a `Refusal` with file and line. */
 export async function loadPython(
   entry: string,
   started: StartedInterpreter,
@@ -24,7 +24,7 @@ export async function loadPython(
     path,
     isPackage,
     source,
-    // It is removed once the servlet is loaded.
+    // The interpreter removes it after loading.
     isTemporary: name === LOADING_MODULE || undefined,
   }));
   const input = packed(
@@ -41,7 +41,7 @@ export async function loadPython(
     const message = error.message.includes("RuntimeError: unreachable")
       ? "it could not be loaded: its module scope aborted Python, as os.abort() does. Raise an exception instead"
       : error.message;
-    // They may say why.
+    // The warnings may explain the error.
     throw new Refusal([message, ...program.warnings].join("\n"));
   });
   const text = modules.map(({ source = "" }) => source).join("\n");

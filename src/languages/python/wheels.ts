@@ -1,4 +1,7 @@
-/** Wheels, the packed form of packages in Python: https://packaging.python.org/en/latest/specifications/binary-distribution-format/ */
+/**
+ * Wheels, the archives of Python packages:
+ * https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+ */
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
@@ -11,7 +14,7 @@ import { shared } from "../../tools/bundle/work.ts";
 const MOST_FILES = 20_000;
 const MOST_REQUIREMENTS = 20_000;
 
-/** The requirements that a wheel declares, one a line. Throws a `Refusal` if they are too many. */
+/** The requirements in a wheel's metadata, one per line. Throws a `Refusal` if there are too many. */
 export function requiredBy(wheel: Uint8Array, name: string): string[] {
   const files = filesOf(wheel, name, (path) => /^[^/]+\.dist-info\/METADATA$/.test(path));
   const [text = new Uint8Array()] = Object.values(files);
@@ -22,12 +25,13 @@ export function requiredBy(wheel: Uint8Array, name: string): string[] {
   return lines;
 }
 
-/** Files compiled for a computer. */
+/** Native binaries. */
 const COMPILED = /\.(so|pyd|dylib|dll)$/;
 
 /**
- * Unpacks a wheel into the cache; returns its folder. Files compiled for a computer are left out if `mayLack` is true.
- * Throws a `Refusal` for any other wheel with such files, and for files outside of the folder.
+ * Unpacks a wheel into the cache and returns its folder. Native binaries are omitted if `mayLack` is true.
+ *
+ * Throws a `Refusal` for native binaries in other wheels, and for files outside of the folder.
  */
 export function unpackedWheel(
   wheel: Uint8Array,
@@ -57,7 +61,7 @@ export function unpackedWheel(
         await writeFile(file, bytes);
       } catch (error) {
         await rm(unfinished, { recursive: true, force: true });
-        // Such as a name that is too long, or that of a folder.
+        // For example, the name is too long or is the name of a folder.
         const { code } = error as NodeJS.ErrnoException;
         throw new Refusal(
           `${name}: its file ${printable(beginningOf(path, 200))} cannot be written (${code})`,

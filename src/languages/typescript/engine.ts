@@ -1,4 +1,4 @@
-/** The JavaScript interpreter of servlets in TypeScript: QuickJS and our shim, as one plugin. */
+/** The JavaScript interpreter of servlets in TypeScript: QuickJS and a shim, merged into one plugin. */
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ import { shared } from "../../tools/bundle/work.ts";
 const QUICKJS = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
 const SHIM = join(import.meta.dirname, "engine.wat");
 
-/** The interpreter as a plugin, before it is prepared. Calls `progress` if it has to be built. */
+/** The interpreter as a plugin, before `prepare`. Calls `progress` if it has to be built. */
 export async function interpreterPlugin(
   cache: string,
   progress: (doing: string) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  // By content alone: where the packages are installed differs from project to project.
+  // Use only the content: the installation path of the packages differs between projects.
   const key = contentHash(await readFile(QUICKJS), await readFile(SHIM), await version());
   const path = join(cache, `${key.slice(0, 32)}.wasm`);
   return shared(path, async () => {

@@ -1,4 +1,4 @@
-/** TypeScript and JavaScript: `servlet.ts`, bundled into one script, which QuickJS runs. */
+/** TypeScript and JavaScript: `servlet.ts`, bundled into a script that QuickJS runs. */
 import type { InterpretedLanguage } from "../../tools/bundle/language.ts";
 
 export const typescript: InterpretedLanguage = {
@@ -12,7 +12,7 @@ export const typescript: InterpretedLanguage = {
     withView: { folders: [["templates/view", "."]], main: "servlet.ts", view: "words.tsx" },
   },
   defines: /^export\s+default\s+defineServlet\b/m,
-  // But for the names that each script gets from the kit.
+  // Except for names that every script gets from the kit.
   waits:
     /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/,
   async build(_files, cache, progress) {
@@ -31,7 +31,7 @@ export const typescript: InterpretedLanguage = {
     const { checkTypes, checkViewTypes } = await import("./types.ts");
     const typed = entries.filter((entry) => entry.endsWith(".ts"));
     await checkTypes(typed, cache, progress);
-    // Faults of a servlet are also found from its views.
+    // The check of the servlets reports errors in their files, so the check of the views skips those files.
     await checkViewTypes(await views, typed, cache, progress);
   },
 };

@@ -1,4 +1,4 @@
-/** Messages for a servlet that cannot be bundled or loaded: what is wrong, and what its author can do. */
+/** Error messages for a servlet that cannot be bundled or loaded, with advice for its author. */
 import { relative, resolve } from "node:path";
 import * as z from "zod";
 import { formatMessages, type Message, type PartialMessage } from "esbuild";
@@ -8,10 +8,10 @@ import type { SourceLocations } from "./places.ts";
 
 const { patternAdvice } = await import("../../kit/patterns.ts");
 
-/** The name of the generated module that starts a servlet. */
+/** The name of the generated entry module of a servlet. */
 export const START_MODULE = "<start>";
 
-/** By name in lower case: what to use instead of a module of Node, or of a global of Node or the DOM. */
+/** Alternatives to modules of Node and to globals of Node or the DOM, by name in lower case. */
 const INSTEAD: Readonly<Record<string, string>> = {
   buffer: "Uint8Array has toBase64, toHex and fromBase64, TextEncoder and TextDecoder are there",
   crypto:
@@ -31,7 +31,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   webassembly:
     "take a package in plain JavaScript, or write the servlet in a language that compiles to it",
 };
-/** Names with the same advice as another. */
+/** Names that share the advice of another name. */
 const SAME: Readonly<Record<string, string>> = {
   https: "http",
   http2: "http",
@@ -45,11 +45,11 @@ function insteadOf(name: string): string | undefined {
   return INSTEAD[SAME[known] ?? known.toLowerCase()];
 }
 
-/** Advice on the substitute for a module of Node, or for a global that servlets do not have. */
+/** Advice on a module of Node or a global that servlets lack. */
 export const instead = (name: string): string =>
   `A servlet does not have it: ${insteadOf(name) ?? ELSE}.`;
 
-/** The message for errors of esbuild. */
+/** The message for esbuild errors. */
 export async function bundleFailure(
   entry: string,
   errors: readonly Message[],
@@ -64,7 +64,7 @@ export async function bundleFailure(
     return within === undefined ? [] : [{ error, file, name: within.name }];
   });
   const names = new Set(needing.map(({ name }) => name));
-  // Those that are there only for another that needs Node itself would hide which one the author has chosen.
+  // Omit packages that were imported only by another package that needs Node: the author has not chosen them.
   const hidden = new Set(
     needing
       .filter(({ file, name }) => {
@@ -80,7 +80,7 @@ export async function bundleFailure(
   return `${entry}: it could not be bundled:\n${messages.join("").trim()}`;
 }
 
-/** The key under which errors share one message: a package that needs Node causes many errors. */
+/** The key of errors that share one message. A package that needs Node causes many errors. */
 function causeOf(error: Message): unknown {
   const within = packageOf(resolve(error.location?.file ?? ""));
   return nodeModuleOf(error) === undefined || within === undefined ? error : within.folder;
@@ -139,18 +139,18 @@ function needsNode(
   };
 }
 
-/** The function that runs a package of CommonJS. */
+/** The function that runs a CommonJS package. */
 const IMPORT = /^require_\w+$/;
 
-/** The name in a line that has this column in it, or ends there. */
+/** The identifier at this column of a line, or ending there. */
 const nameAt = (line: string, column: number): string =>
   `${/\w*$/.exec(line.slice(0, column))![0]}${/^\w*/.exec(line.slice(column))![0]}`;
 
 const askedSchema = z.array(z.object({ what: z.string(), stack: z.string() }));
 
 /**
- * Warnings for what at module scope asks for the time or for chance: by the line in the author's own files, or once for a
- * package that does so when it is imported. `lines` are those of the script.
+ * Warnings for uses of time and randomness at module scope: one per line of the author's files, and one per package
+ * that uses them when it is imported. `lines` are those of the script.
  */
 export function scopeWarnings(
   asked: unknown,
@@ -162,7 +162,7 @@ export function scopeWarnings(
     const frames = [...stack.matchAll(/\bservlet\.js:(\d+):(\d+)/g)].flatMap(([, row, column]) => {
       const line = Number(row) - 2;
       const place = places.at(line, Number(column) - 1);
-      // A package of CommonJS runs where it is imported: that is no line of the author's.
+      // A CommonJS package runs at its import, which is not a use by the author.
       const isImport = IMPORT.test(nameAt(lines[line] ?? "", Number(column) - 1));
       return place === undefined || place.includes(START_MODULE) || isImport ? [] : [place];
     });
@@ -184,14 +184,14 @@ export function scopeWarnings(
   return [...warnings.values()];
 }
 
-/** The message for an exception while a servlet's script was loaded; its stack trace names the author's files. */
+/** The message for an exception while loading a servlet's script. Its stack trace refers to the author's files. */
 export function loadFailure(thrown: string, places: SourceLocations): string {
   const text = thrown
     .split("\n")
     .flatMap((line) => {
       const [, place, row, column] = /^ +at .*?\b(?<!\/)(servlet\.js:(\d+):(\d+))/.exec(line) ?? [];
       if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
-      // The script's first line is its table of places.
+      // The first line of the script is its source table.
       const author = places.at(Number(row) - 2, Number(column) - 1);
       return author === undefined || author.includes(START_MODULE)
         ? []

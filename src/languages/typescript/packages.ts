@@ -1,4 +1,4 @@
-/** The npm packages of a servlet. If a package's usual build needs Node, its browser build is used instead. */
+/** The npm packages of a servlet. If the default build of a package needs Node, its browser build is used. */
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { dirname, join, posix, relative, resolve } from "node:path";
@@ -12,7 +12,7 @@ import type {
   PluginBuild,
 } from "esbuild";
 
-/** A package's `browser` field: by path, the file that replaces it in browsers; `false` for an empty module. */
+/** A package's `browser` field: the replacement of each file in browsers, by path; `false` for an empty module. */
 type Replacements = ReadonlyMap<string, string | false>;
 
 interface Package {
@@ -39,19 +39,19 @@ const EMPTY = "empty in browsers";
 
 export class Packages {
   readonly #servlet: string;
-  /** By the name of a package: the files that import it. */
+  /** The files that import each package, by package name. */
   readonly #importers = new Map<string, Set<string>>();
-  /** By the folder of a package: its `browser` field. */
+  /** The `browser` field of each package, by package folder. */
   readonly #fields = new Map<string, Promise<Replacements | undefined>>();
-  /** By the folder of a package whose browser build is used: its replacements. */
+  /** The replacements of each package whose browser build is used, by package folder. */
   readonly #inBrowsers = new Map<string, Replacements>();
 
-  /** `servlet` is the folder of the servlet that has them. */
+  /** `servlet` is the servlet's folder. */
   constructor(servlet: string) {
     this.#servlet = servlet;
   }
 
-  /** Resolves imports; https://github.com/defunctzombie/package-browser-field-spec says how browsers do. */
+  /** Resolves imports as browser bundlers do: https://github.com/defunctzombie/package-browser-field-spec */
   readonly plugin: Plugin = {
     name: "packages",
     setup: (on) => {
@@ -83,9 +83,7 @@ export class Packages {
     },
   };
 
-  /**
-   * The file that a package names for browsers in place of one that uses globals of Node; undefined if it uses the DOM.
-   */
+  /** The browser replacement of a file that uses Node globals; undefined if there is none, or if it uses the DOM. */
   async #inBrowser(path: string): Promise<OnLoadResult | undefined> {
     const of = packageOf(path);
     if (of === undefined || this.#inBrowsers.has(of.folder)) return undefined;
@@ -104,8 +102,8 @@ export class Packages {
   }
 
   /**
-   * Switches to browser builds: of the packages that need Node according to these errors, or, if they have none, of the
-   * packages that import them. Returns false if there is no package left to switch.
+   * Switches packages that need Node, according to these errors, to their browser builds. If a package has no browser
+   * build, switches the packages that import it. Returns false if no package was switched.
    */
   async preferBrowsers(errors: readonly Message[]): Promise<boolean> {
     let isBetter = false;
@@ -127,7 +125,7 @@ export class Packages {
     return isBetter;
   }
 
-  /** The author's file that imports the package of `file`, directly or through packages other than those of `without`. */
+  /** The author's file that imports the package of `file`, directly or through packages not in `without`. */
   importedFrom(file: string, without: Iterable<string> = []): string | undefined {
     const files = [file];
     const seen = new Set(without);

@@ -1,4 +1,4 @@
-/** Maps places in a bundled script to the author's files. */
+/** Maps positions in a bundled script to the author's files. */
 import { relative, resolve } from "node:path";
 import { decode, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
 
@@ -6,14 +6,14 @@ export class SourceLocations {
   readonly #files: string[];
   readonly #lines: SourceMapMappings;
 
-  /** `map` is the source map of a script, whose sources are relative to the working folder. */
+  /** `map` is the script's source map. Its sources are relative to the working folder. */
   constructor(map: string) {
     const { sources, mappings } = JSON.parse(map) as { sources: string[]; mappings: string };
     this.#files = sources.map((file) => relative(".", resolve(decodeURIComponent(file))));
     this.#lines = decode(mappings);
   }
 
-  /** The author's `file:line:column`, from a line and a column of the script that count from 0. */
+  /** The author's `file:line:column` for a zero-based line and column of the script. */
   at(line: number, column: number): string | undefined {
     const before = (this.#lines[line] ?? []).filter(([at]) => at <= column);
     const [, source, sourceLine, sourceColumn] = before.at(-1) ?? [];
@@ -22,8 +22,9 @@ export class SourceLocations {
   }
 
   /**
-   * A table for the prelude to read: the sources, and for each line of the script its source's number and its line
-   * there, as differences from the line before. `n` alone stands for n lines that each continue the one before.
+   * The source table for the prelude: the source files, and for each line of the script the differences of its file
+   * index and source line from the previous line. A single number `n` stands for n lines that each continue the
+   * previous line.
    */
   table(): { files: string[]; lines: string } {
     let before = { source: 0, line: 0 };
@@ -34,7 +35,7 @@ export class SourceLocations {
       following = 0;
     };
     for (const segments of this.#lines) {
-      // All lines are indented: a mapping at column 0 belongs to the line before.
+      // All lines are indented, so a mapping at column 0 belongs to the previous line.
       const known = segments.filter(({ length }) => length > 1);
       const [, source, line] = known.find(([column]) => column > 0) ?? known[0] ?? [];
       const here = source === undefined || line === undefined ? before : { source, line };

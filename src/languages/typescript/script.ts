@@ -1,4 +1,4 @@
-/** Bundles a servlet in TypeScript and its packages into one script, which has a table of its lines' places in the source. */
+/** Bundles a servlet in TypeScript and its packages into one script with a source table. */
 import { readFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
@@ -14,19 +14,18 @@ export const sdk = resolve(import.meta.dirname, "../../kit");
 
 export interface ServletScript {
   text: string;
-  /** The message for an exception that loading the script has thrown. */
+  /** The message for an exception while loading the script. */
   explain(thrown: string): string;
-  /** A variant of the script that returns, instead of its exports, the uses of time and chance at its module scope. */
+  /** A variant of the script that returns the uses of time and randomness at module scope instead of its exports. */
   watched: string;
   /** Warnings for these uses. */
   warningsFor(asked: unknown): string[];
 }
 
 /**
- * Bundles a servlet's script. Packages must be plain JavaScript; if one needs Node, its browser build is used if it has
- * one.
+ * Bundles a servlet's script. Packages must be plain JavaScript. If a package needs Node, its browser build is used.
  *
- * Throws a `Refusal` with the file, the line and what is wrong there.
+ * Throws a `Refusal` with the file, the line and the error.
  */
 export async function bundleScript(entry: string): Promise<ServletScript> {
   const folder = dirname(entry);
@@ -55,11 +54,11 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
   }
 }
 
-/** The end of the script: passes an exception and its stack trace to the bundle step as text. */
+/** The end of the script. It passes an exception and its stack trace to the bundle step as text. */
 const AT_END =
   "} catch (error) { throw error?.stack === undefined ? __kit.messageOf(error) : `${error}\\n${error.stack}`; }";
 
-/** Notes who asks for the time or for chance; on one line, as the table of places counts lines. */
+/** Records uses of time and randomness. In one line, because the source table counts lines. */
 const WATCH = `{
   globalThis.__asked = [];
   const known = new Set();
@@ -96,16 +95,16 @@ async function built(options: BuildOptions): Promise<{ text: string; places: Sou
 }
 
 /**
- * Classes of `src/kit/globals/absent.ts` that packages prefer to fetch and the like where they find them, each with a name
- * of the same length that nothing has: `typeof` of that says so.
+ * Classes of `src/kit/globals/absent.ts` that packages prefer to `fetch` if they find them. Each has an undefined name
+ * of the same length for use in `typeof` expressions, so that packages do not find the class.
  */
 const UNTRIED = ["EventSource", "SharedWorker", "Worker", "XMLHttpRequest"].map(
   (name) => [name, `${name.slice(0, -1)}_`] as const,
 );
 
 /**
- * Code for the end of the script that throws if the author's own code uses `Intl` and no package has brought it. Files
- * that check for it (`typeof Intl`) are exempt.
+ * Code at the end of the script that throws if the author's code uses `Intl` without a package that provides it. Files
+ * with `typeof Intl` are exempt.
  */
 async function intlCheck(options: BuildOptions): Promise<string> {
   const marked = await built({ ...options, define: { ...OPTIONS.define, Intl: INTL } });
@@ -125,7 +124,7 @@ async function intlCheck(options: BuildOptions): Promise<string> {
   return `if (typeof Intl === "undefined") throw ${JSON.stringify(message)};\n`;
 }
 
-/** Replaces `Intl` in the bundle that is searched for its uses. */
+/** Replaces `Intl` in a bundle that is only searched for its uses. */
 const INTL = "Intl_of_the_author";
 
 const OPTIONS = {
@@ -141,7 +140,7 @@ const OPTIONS = {
   legalComments: "none",
   logLevel: "silent",
   logLimit: 0,
-  // As in servlets.tsconfig.json, whatever tsconfig.json is beside the servlet.
+  // As in servlets.tsconfig.json, and independent of the author's tsconfig.json.
   tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   define: { "process.env.NODE_ENV": '"production"' },
 } satisfies BuildOptions;
@@ -157,7 +156,7 @@ __host.output(JSON.stringify({ exports: __servlet.exports, manifest: __servlet.m
   sourcefile: START_MODULE,
 });
 
-/** The `file:line:column` of a servlet's default export, for a message. */
+/** The `file:line:column` of a servlet's default export, for messages. */
 async function placeOfDefault(entry: string): Promise<string> {
   const text = await readFile(entry, "utf8");
   const before = text.slice(0, Math.max(0, text.search(/\bexport\s+default\b|\bas\s+default\b/)));
@@ -167,7 +166,7 @@ async function placeOfDefault(entry: string): Promise<string> {
 
 let kit: Promise<Loaded> | undefined;
 
-/** The kit, which is loaded into the interpreter before any servlet. */
+/** The kit, which the interpreter loads before any servlet. */
 export function kitScript(): Promise<Loaded> {
   kit ??= bundleKit();
   return kit;
@@ -193,7 +192,7 @@ const SHARED = "shared";
 
 const { BYTECODE, NAMES } = await import("../../kit/globals/lazy.ts");
 
-/** Has each lazy module of the kit use the others, and those of the kit, whose state they share. */
+/** Lets the lazy modules of the kit share one another and the modules of the kit that have state. */
 const sharedModules: Plugin = {
   name: SHARED,
   setup(on) {
@@ -209,7 +208,7 @@ const sharedModules: Plugin = {
   },
 };
 
-/** By the name of a lazy module of the kit: how a script may use it other than by a global. */
+/** Patterns of a lazy module's uses other than by a global, by module name. */
 const USES: Readonly<Record<string, string>> = {
   blob: "\\.blob\\(",
   encodings: "\\bTextDecoder\\(\\s*[^\\s)]",
@@ -218,7 +217,7 @@ const USES: Readonly<Record<string, string>> = {
   subtle: "\\.subtle\\b",
 };
 
-/** The lazy modules of the kit that a script may use: they are made when the servlet is built, and not in each call. */
+/** The kit's lazy modules that a script may use. They are loaded when the servlet is built, not in each call. */
 function lazyModulesIn(text: string): string[] {
   const all = new Set([...Object.keys(NAMES), ...Object.keys(USES)]);
   return [...all].filter((module) => {
@@ -231,23 +230,23 @@ function lazyModulesIn(text: string): string[] {
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;
 
-/** Modules that are part of the script of a servlet that imports them, by the names of their imports. */
+/** Modules that are bundled with each servlet that imports them, by import name. */
 const OWN_MODULES: Readonly<Record<string, string>> = {
   "zod/mini": join(sdk, `zod-mini${OWN_EXTENSION}`),
   "edge-servlets/api": join(sdk, `api${OWN_EXTENSION}`),
 };
 const KIT = "kit";
-/** The names that each module of the kit exports. */
+/** The exports of each module of the kit. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
   servlet: [...Object.keys(await import("../../kit/servlet.ts")), "convertWith"].toSorted(),
   files: Object.keys(await import("../../kit/files.ts")).toSorted(),
 };
 
-/** Resolves `edge-servlets/servlet` to the kit in the interpreter, wherever the servlet's folder is. */
+/** Resolves `edge-servlets/servlet` to the kit in the interpreter, independent of the servlet's folder. */
 const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
-    // The schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
+    // Schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
     on.onResolve({ filter: /^(zod\/mini|edge-servlets\/api)$/ }, ({ path }) => ({
       path: OWN_MODULES[path]!,
     }));

@@ -8,7 +8,7 @@ import { bundleScript, kitScript } from "./script.ts";
 export const baseWithKit = async (interpreter: Prepared, cache: string): Promise<Cached> =>
   (await snapshot(interpreter, await kitScript(), cache)).patch;
 
-/** Bundles the servlet in this file. Throws a `Refusal` that names file and line. */
+/** Bundles the servlet in this file. Throws a `Refusal` with file and line. */
 export async function readTypeScript(entry: string): Promise<Load> {
   const { text, explain, watched, warningsFor } = await bundleScript(entry);
   return async ({ interpreter, base }, cache) => {

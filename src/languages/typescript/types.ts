@@ -1,4 +1,4 @@
-/** Checks the types of servlets with the same settings as an editor: `src/kit/servlets.tsconfig.json`. */
+/** Checks the types of servlets with the same settings as editors: `src/kit/servlets.tsconfig.json`. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -25,8 +25,8 @@ const tsc = join(
 );
 
 /**
- * Checks the types of several servlets in one run of the compiler. Skips the check if they have passed one, together or
- * each with others, and none of the files that it read has changed since.
+ * Checks the types of several servlets in one run of the compiler. Skips the check if all servlets have passed one
+ * since the files that it read were last changed.
  *
  * Throws a `Refusal` with the compiler's messages.
  */
@@ -39,8 +39,8 @@ export async function checkTypes(
 }
 
 /**
- * Checks the types of scripts of views, with the globals of a page. A view imports types of its servlet, which is written for
- * other globals: it is checked by `checkTypes`, and what is wrong there is not told twice.
+ * Checks the types of view scripts, with the globals of a page. A view may import types of its servlet, which is
+ * written for other globals. Errors in the servlet's files are ignored here, since `checkTypes` reports them.
  *
  * Throws a `Refusal` with the compiler's messages.
  */
@@ -63,9 +63,9 @@ interface Checking {
   cache: string;
   progress: (doing: string) => void;
   settingsFor: (entries: readonly string[]) => string;
-  /** For messages. */
+  /** What is checked, for messages. */
   whose: string;
-  /** True for files whose messages are not told. */
+  /** True for files whose errors are ignored. */
   isTheirs?: (file: string) => boolean;
 }
 
@@ -98,7 +98,7 @@ async function checkAll(
 /**
  * The compiler's output: its messages, and the files that it read.
  *
- * Throws a `Refusal` if it did not finish: if it was killed, say, or its native program is missing.
+ * Throws a `Refusal` if the compiler did not finish, for example if it was killed or its native program is missing.
  */
 async function outputOf(config: string): Promise<string> {
   const command = [tsc, "-p", config, "--pretty", "false", "--listFiles"];
@@ -143,14 +143,14 @@ const settingsForViews = (entries: readonly string[]): string =>
         "edge-servlets/api": [join(sdk, "api")],
         "edge-servlets/view": [join(VIEW_LIBRARY, "index")],
         "zod/mini": [join(sdk, "zod-mini")],
-        // A view need not install it.
+        // A view does not have to install preact.
         ...preactTypes(),
       },
     },
     files: [join(VIEW_LIBRARY, "assets.d.ts"), ...entries.map((entry) => resolve(entry))],
   });
 
-/** By the names of its modules: where the types of preact are. */
+/** The paths of preact's types, by module name. */
 function preactTypes(): Record<string, string[]> {
   const { exports } = JSON.parse(readFileSync(join(PREACT, "package.json"), "utf8")) as {
     exports: Record<string, { types?: string }>;
@@ -162,7 +162,10 @@ function preactTypes(): Record<string, string[]> {
   );
 }
 
-/** The compiler's output without messages of these files, which begin with their path; their further lines are indented. */
+/**
+ * The compiler's output without messages of these files. Messages begin with the path; their further lines are
+ * indented.
+ */
 function messagesBut(isTheirs: (file: string) => boolean, output: string): string {
   let isTold = true;
   return output
@@ -178,31 +181,31 @@ function messagesBut(isTheirs: (file: string) => boolean, output: string): strin
 
 const nameOf = (settings: string): string => contentHash(settings).slice(0, 32);
 
-/** The file that says which files the last check read with these settings, and what was in them. */
+/** The cache file that records which files the last check with these settings read, and their digest. */
 const noteOf = (settings: string, cache: string): string =>
   join(cache, `${nameOf(settings)}.types.json`);
 
-/** True if all of these notes are there, and none of the files that they name has changed. */
+/** True if all of these records exist, and none of their files has changed. */
 async function areUpToDate(notes: readonly string[]): Promise<boolean> {
   const known = await Promise.all(notes.map((note) => readIfThere(note)));
   if (known.includes(undefined)) return false;
-  // Servlets that were checked together have the same note.
+  // Servlets that were checked together have the same record.
   const texts = new Set(known.map((note) => new TextDecoder().decode(note)));
   for (const text of texts) {
     const { files, digest } = JSON.parse(text);
-    // Version 0.2 noted none where the compiler had failed.
+    // Version 0.2 recorded no files if the compiler had failed.
     if (files.length === 0 || (await filesDigest(files)) !== digest) return false;
   }
   return true;
 }
 
-/** A line of the list of files, as `--listFiles` prints it. */
+/** A line of the file list that `--listFiles` prints. */
 const LISTED = /^(?:\/|[A-Za-z]:[\\/])(?![^\n]*\(\d+,\d+\): )[^\n]*$\n?/gm;
 
 const filesIn = (output: string): string[] =>
   (output.match(LISTED) ?? []).map((line) => line.trimEnd());
 
-/** The compiler's messages, without the list of files that follows them, and with advice for servlets. */
+/** The compiler's messages without the file list, and with advice for servlets. */
 function messagesIn(output: string): string {
   const messages = output
     .replace(LISTED, "")
@@ -210,7 +213,7 @@ function messagesIn(output: string): string {
       /(Cannot find name '(?:node:)?([\w/]+)')\. Do you need[^\n]*/g,
       (_, found: string, name: string) => `${found}. ${instead(name)}`,
     )
-    // A declaration file is read only where it is referred to: the check has the servlet's own file, and no folder.
+    // Declaration files must be referenced, because the check includes the servlet's file but not its folder.
     .replace(
       / if it exists or add a new declaration \(\.d\.ts\) file containing `(declare module '([^']+)';)`/g,
       (_, line: string, name: string) => {
