@@ -1,11 +1,11 @@
 /**
- * Builds the npm packages in `.bundle/packages`: `npm run package`. For each there is a folder to publish, and its
- * tarball, which a dry run of `npm publish` takes. To publish: `npm publish TARBALL` in CI, which may sign its provenance,
- * first edge-servlets.
+ * Builds the npm packages in `.bundle/packages`: `npm run package`. Each has a folder and a tarball that has passed a
+ * dry run of `npm publish`. To publish, run `npm publish TARBALL` in CI, which signs the provenance, beginning with
+ * edge-servlets.
  *
- * `edge-servlets` has the sources compiled file by file, so that their relative paths stay valid, and depends on the packages
- * that they import. `create-edge-servlets` has only the code that makes a project, and no dependencies. `@edge-servlets/python`
- * has CPython and its kit, for projects with servlets in Python.
+ * `edge-servlets` has the sources compiled file by file, so that relative paths stay valid, and depends on the packages
+ * that they import. `create-edge-servlets` has only the code that creates a project, and no dependencies.
+ * `@edge-servlets/python` has CPython and its kit, for projects with servlets in Python.
  */
 import { execFileSync } from "node:child_process";
 import { access, cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -21,9 +21,9 @@ import { linksIn } from "./links.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
-/** Packages whose programs the commands start, and that no file imports. */
+/** Packages whose programs the commands start, although no file imports them. */
 const PROGRAMS = ["node", "workerd"];
-/** Imports that are not npm packages: of the platform, of wasm, of relative paths, and of the package itself. */
+/** Imports other than npm packages: of the platform, of Wasm, of relative paths, and of the package itself. */
 const NOT_PACKAGES = /^(node:|cloudflare:|edge-servlets|extism:|guest$|qjs$|\.)/;
 
 interface Manifest {
@@ -43,7 +43,7 @@ const repository = {
   type: "git",
   url: `git+https://github.com/${project.repository.replace(/^github:/, "")}.git`,
 };
-/** The fields of every manifest that state its origin; `npm publish` in CI proves it. */
+/** Fields of every manifest that state its origin, which `npm publish` in CI attests. */
 const origin = { license, repository, publishConfig: { access: "public", provenance: true } };
 const versions: Record<string, string> = { ...project.devDependencies, ...project.dependencies };
 
@@ -149,7 +149,7 @@ async function copyOthers(): Promise<void> {
   }
 }
 
-/** Has links of documents to files that are not packed, such as those to the repository's README, lead to the repository. */
+/** Makes links in documents to files outside of the package lead to the repository. */
 async function linkToRepository(): Promise<void> {
   const files = `${repository.url.replace(/^git\+|\.git$/g, "")}/blob/HEAD`;
   const isPacked = (path: string) =>
@@ -170,7 +170,7 @@ async function linkToRepository(): Promise<void> {
   }
 }
 
-/** The packages that the compiled files import, with the versions of this project. */
+/** The packages that the compiled files import, with this project's versions. */
 async function imported(): Promise<Record<string, string>> {
   const names = new Set(PROGRAMS);
   for await (const file of glob("**/*.js", { cwd: dist })) {
@@ -187,12 +187,12 @@ async function imported(): Promise<Record<string, string>> {
       `The sources import ${unknown.join(", ")}, which package.json does not have. Add them there.`,
     );
   }
-  // Only tests import it, and a project brings its own.
+  // Only tests import vitest, which each project installs itself.
   names.delete("vitest");
   return Object.fromEntries([...names].toSorted().map((name) => [name, versions[name]!]));
 }
 
-/** Writes the template of projects, with this project's wrangler.toml and the versions of its packages. */
+/** Writes the project template, with this project's wrangler.toml and package versions. */
 async function fillTemplate(): Promise<void> {
   const template = join(main, "template");
   await cp(join(ROOT, "package/template"), template, { recursive: true });
@@ -209,7 +209,7 @@ async function fillTemplate(): Promise<void> {
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
 }
 
-/** Changes a text piece by piece. Throws where it has no such piece. */
+/** Returns a function that replaces parts of a text. It throws an error if the text has no such part. */
 function changing(name: string, own: string) {
   return (from: RegExp, to: string) => {
     if (!from.test(own)) throw new Error(`${name} no longer has ${from}.`);
@@ -217,14 +217,14 @@ function changing(name: string, own: string) {
   };
 }
 
-/** This project's Dockerfile for a new project, which lacks what only `npm ci` of the repository reads. */
+/** This project's Dockerfile, without steps that only the repository's `npm ci` needs. */
 function projectImage(own: string): string {
   const change = changing("Dockerfile", own);
   change(/^COPY package\/bin.*\n/m, "");
   return change(/ \.npmrc/, "");
 }
 
-/** This project's wrangler.toml, changed for a new project. */
+/** This project's wrangler.toml, adapted for a new project. */
 function projectConfig(own: string): string {
   const change = changing("wrangler.toml", own);
   change(/^name = .*$/m, 'name = "{{name}}"');
@@ -234,7 +234,7 @@ function projectConfig(own: string): string {
   const lines = /^# Lets operators install servlets[^]*?# binding = "LOADER"\n/m;
   const [installs] = lines.exec(own) ?? [];
   change(lines, "");
-  // What these are for is brought in when it is first used: `passphrase`, servlets that keep state, installs.
+  // Features add these bindings when they are first used: `passphrase`, servlets with state, installs.
   change(/^# Grants of clients[^\n]*\n\[\[kv_namespaces\]\]\nbinding = "OAUTH_KV"\n\n/m, "");
   let kept = "";
   for (const name of ["CallRecord", "Grant", "Installs", "ServletState"])
@@ -245,7 +245,7 @@ function projectConfig(own: string): string {
       "",
     );
   const classes = [...kept.matchAll(/^class_name = "(\w+)"$/gm)].map(([, name]) => name);
-  // Their migration comes after that of the others: only those after the last one of a deploy are made.
+  // The migrations of these classes follow `v1`: a deploy runs only migrations after the last one that it has run.
   change(
     /^\[\[migrations\]\][^]*$/m,
     `[[migrations]]
@@ -268,7 +268,7 @@ ${installs!.replace("edge-servlets-builds", "{{name}}-builds")}# [[durable_objec
     .replaceAll("(docs/", "(node_modules/edge-servlets/docs/");
 }
 
-/** Prepares the engine and the kit as the compiled files do, which would take half a minute in a project's first bundle. */
+/** Prepares the engine and the kit with the compiled files, to save half a minute in a project's first bundle. */
 async function prepareEngine(): Promise<void> {
   const cache = join(OUT, "prepared");
   await copyEngine(cache);
@@ -283,7 +283,7 @@ async function prepareEngine(): Promise<void> {
   await rm(cache, { recursive: true });
 }
 
-/** Puts the engine of this project's own bundle where the compiled files look for theirs: both are prepared alike. */
+/** Copies the engine of this project's bundle to the path that the compiled files expect. Both are prepared alike. */
 async function copyEngine(cache: string): Promise<void> {
   const progress = (doing: string) => console.log(`${doing} …`);
   const ours = join(ROOT, ".bundle");
@@ -301,7 +301,7 @@ async function copyEngine(cache: string): Promise<void> {
   }
 }
 
-/** Makes the package of `npm create edge-servlets FOLDER`, which has the command `init` alone. */
+/** Creates the package of `npm create edge-servlets FOLDER`, which has only the command `init`. */
 async function makeCreate(): Promise<void> {
   for (const file of [
     "dist/tools/commands/init.js",
@@ -330,7 +330,7 @@ async function makeCreate(): Promise<void> {
   });
 }
 
-/** Makes the package with Python. */
+/** Creates the package with Python. */
 async function makePython(): Promise<void> {
   const from = join(ROOT, "package/python");
   const isSource = (path: string) => !path.endsWith("__pycache__");
@@ -350,7 +350,7 @@ async function makePython(): Promise<void> {
   });
 }
 
-/** The pack of Python, whose prepared interpreter gets the name that the compiled files of `edge-servlets` look for. */
+/** The pack of Python. Its prepared interpreter has the name that the compiled files of `edge-servlets` expect. */
 async function packOfPython(path: string): Promise<Uint8Array> {
   const plugin = await pythonPlugin(join(ROOT, ".bundle"));
   const compiled: typeof import("../src/tools/bundle/wasm/prepare.ts") = await import(

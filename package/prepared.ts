@@ -1,4 +1,4 @@
-/** Makes `prepared.bin` anew, which every checkout and every package begins with: `npm run prepared`. */
+/** Updates `prepared.bin`, the initial cache of every checkout and package: `npm run prepared`. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { Refusals } from "../src/tools/bundle/refusal.ts";
 import { scan } from "../src/tools/bundle/scan.ts";
 import { compileQuickly } from "../src/tools/bundle/work.ts";
 
-/** Those of the project's servlets that are compiled to Wasm: their folder may have others, of its user. */
+/** This project's servlets that are compiled to Wasm. The folder may also contain the user's own servlets. */
 const COMPILED = new Set(["factor", "hello", "journal", "web"]);
 
 export const compiledServlets = async () =>
@@ -18,7 +18,7 @@ export const compiledServlets = async () =>
     COMPILED.has(name),
   );
 
-/** The bytes that the file must have. */
+/** The bytes that the file should have. */
 export async function preparedNow(progress: (doing: string) => void): Promise<Uint8Array> {
   const folder = await mkdtemp(join(tmpdir(), "prepared-"));
   try {
