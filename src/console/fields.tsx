@@ -49,7 +49,7 @@ export type CompleteField = (
 /** Delay after the last key before completions are requested, in ms. */
 const PAUSE_MS = 150;
 
-/** Maximum number of options shown as radio buttons or checkboxes. More options are a menu. */
+/** Maximum number of options that a choice shows without being opened. */
 const IN_SIGHT = 6;
 
 /** Maximum number of fields shown initially. More optional fields are folded. */

@@ -377,7 +377,7 @@ const Readable = ({ result, read }: { result: Json; read: Read }) => {
   );
 };
 
-/** The list in an object whose only member is a table; else the value itself. */
+/** The only member of an object if it can be shown as a table; else the value itself. */
 const unwrapped = (value: unknown): unknown => {
   const [only] = sole(value);
   return Array.isArray(only) && isTable(only) ? only : value;

@@ -120,7 +120,7 @@ export function reasonOf(error: unknown): string {
   return `${message ?? String(error)}${details}`;
 }
 
-/** The message of a JSON-RPC error response, of which the client's error contains the whole text. */
+/** The message in a JSON-RPC error response: the client's error contains the whole response as text. */
 const saidIn = (text: string): string | undefined =>
   ((jsonIn(text) ?? {}) as { error?: { message?: string } }).error?.message;
 

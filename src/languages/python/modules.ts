@@ -89,7 +89,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Large modules that library functions import for rare uses, by importing module. They are included only if the servlet
- * or a package imports the importing module itself: others import `shutil` only for `get_terminal_size`, not for
+ * or a package imports the importing module itself: the library imports `shutil` for `get_terminal_size`, not for
  * archives.
  */
 const RARE: Readonly<Record<string, readonly string[]>> = {

@@ -31,7 +31,7 @@ export const typescript: InterpretedLanguage = {
     const { checkTypes, checkViewTypes } = await import("./types.ts");
     const typed = entries.filter((entry) => entry.endsWith(".ts"));
     await checkTypes(typed, cache, progress);
-    // The check of the servlets reports errors in their files, so the check of the views skips those files.
+    // Views import their servlets, whose errors the check above has already reported.
     await checkViewTypes(await views, typed, cache, progress);
   },
 };

@@ -63,7 +63,7 @@ interface Checking {
   cache: string;
   progress: (doing: string) => void;
   settingsFor: (entries: readonly string[]) => string;
-  /** What is checked, for messages. */
+  /** The kind of the checked files, for messages. */
   whose: string;
   /** True for files whose errors are ignored. */
   isTheirs?: (file: string) => boolean;
