@@ -119,6 +119,19 @@ export function hostFor(what: string): typeof asking {
   return asking;
 }
 
+/**
+ * Calls a host function that a feature of the server adds, with JSON; `what` names it in messages. Throws an `Error` with
+ * the server's reason if it fails, or if the server lacks the feature.
+ */
+export async function callHost(what: string, name: string, payload: unknown): Promise<unknown> {
+  const asked = JSON.stringify({ name, payload });
+  const answer = JSON.parse(hostFor(what).call("call_host", asked)) as
+    | { result: unknown }
+    | { failed: string };
+  if ("failed" in answer) throw new Error(`${what}: ${answer.failed}`);
+  return answer.result;
+}
+
 /** A thrown value as text for the log: an error's name, message, stack and causes. */
 export const thrownText = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);

@@ -6,7 +6,7 @@ from typing import Any
 
 import _edge
 
-from ._json import encode
+from ._json import decode_bytes, encode
 
 TRACE, DEBUG, INFO, WARN, ERROR = range(5)
 
@@ -62,6 +62,17 @@ def answer(name: str, data: bytes, more: bytes = b"") -> bytes | None:
     if found is not None and chance is not None:
         chance.renew()
     return found
+
+
+async def call_host(what: str, name: str, payload: object) -> Any:
+    """Calls a host function that a feature of the server adds, with JSON; `what` names it in messages.
+
+    Raises a `RuntimeError` with the server's reason if it fails, or if the server lacks the feature.
+    """
+    found = decode_bytes(call(what, "call_host", {"name": name, "payload": payload}) or b"{}")
+    if "result" not in found:
+        raise RuntimeError(f"{what}: {found.get('failed')}")
+    return found["result"]
 
 
 def config(key: str) -> str | None:

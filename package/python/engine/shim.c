@@ -70,7 +70,7 @@ HOST(log_warn) void host_warn(Block);
 HOST(log_error) void host_log_error(Block);
 
 // Functions of the host by their kinds: one block or two in, or none; a block out, or none.
-#define ONE_TO_ONE(each) each(ask_client) each(get_keyring_secret) each(get_access_token) each(call_tool)
+#define ONE_TO_ONE(each) each(ask_client) each(get_keyring_secret) each(get_access_token) each(call_tool) each(call_host)
 #define ONE_TO_NONE(each) \
   each(notify_progress) each(notify_logging_message) each(notify_resource_updated) each(notify_url_elicitation_completed)
 #define NONE_TO_NONE(each) \

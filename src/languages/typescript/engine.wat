@@ -81,6 +81,7 @@
   (import "extism:host/user" "discard_changes" (func $user10))
   (import "extism:host/user" "reset_state" (func $user11))
   (import "extism:host/user" "call_tool" (func $user12 (param i64) (result i64)))
+  (import "extism:host/user" "call_host" (func $user13 (param i64) (result i64)))
 
   (data (i32.const 256)
     "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__L\00__begin\00__turn\00__rejected\00script\00")
@@ -150,9 +151,9 @@
 
   ;; Calls `extism:host/user` function number $which; 0 for those that give nothing.
   (func $user (param $which i32) (param $payload i64) (result i64)
-    (block $12 (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4 (block $3
-    (block $2 (block $1 (block $0
-      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 (local.get $which)))
+    (block $13 (block $12 (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4
+    (block $3 (block $2 (block $1 (block $0
+      (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 (local.get $which)))
     (return (call $user0 (local.get $payload))))
     (call $user1 (local.get $payload)) (return (i64.const 0)))
     (call $user2 (local.get $payload)) (return (i64.const 0)))
@@ -165,7 +166,8 @@
     (return (call $user9 (local.get $payload))))
     (call $user10) (return (i64.const 0)))
     (call $user11) (return (i64.const 0)))
-    (call $user12 (local.get $payload)))
+    (return (call $user12 (local.get $payload))))
+    (call $user13 (local.get $payload)))
 
   ;; Does what function number $which does, and frees what it was given.
   (func $exchange (param $which i32) (param $head i64) (param $body i64) (result i64)

@@ -16,6 +16,7 @@
     "discard_changes",
     "reset_state",
     "call_tool",
+    "call_host",
   ];
   const exported = [
     "list_tools",
@@ -81,7 +82,11 @@
     input: globalThis.__A,
     output: globalThis.__B,
     fail: globalThis.__C,
-    call: (name, payload) => call(users.indexOf(name), payload),
+    call(name, payload) {
+      const which = users.indexOf(name);
+      if (which < 0) throw new Error(`There is no host function ${name}.`);
+      return call(which, payload);
+    },
     http: exchange,
     files: (head, body) => exchange(head, body, 1),
     crypto: (head, bytes) => exchange(head, bytes, 2),

@@ -24,7 +24,7 @@ import {
   type StateOwner,
 } from "./servlets/bundle.ts";
 import type { Contributor } from "./servlets/catalog.ts";
-import type { Deployment, ServletRunner } from "./servlets/deployment.ts";
+import type { Deployment, FeatureFunction, ServletRunner } from "./servlets/deployment.ts";
 import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { Registry } from "./servlets/registry.ts";
@@ -112,6 +112,8 @@ export interface Started {
   catalog?: Contributor;
   /** Additions to the deployment of servlets. */
   deployment?: Partial<Deployment>;
+  /** Functions that guests may call, by name; the name begins with the feature's: `NAME.verb`. */
+  hostFunctions?: Readonly<Record<string, FeatureFunction>>;
   /** Runs some servlets elsewhere; runners of features that started earlier come first. */
   runner?: ServletRunner;
   /** Tools of the server itself, by the servlet that has them. */
@@ -225,6 +227,9 @@ export class Kernel {
         own: this.#ownServlets(),
         profiles,
         contributors: this.started.flatMap(({ catalog }) => catalog ?? []),
+        hostFunctions: new Map(
+          this.started.flatMap(({ hostFunctions = {} }) => Object.entries(hostFunctions)),
+        ),
         runners: [...this.started.flatMap(({ runner }) => runner ?? []), noState],
       },
       ...this.started.map(({ deployment }) => deployment),

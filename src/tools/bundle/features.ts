@@ -38,6 +38,10 @@ export const KNOWN: KnownFeatures = {
 };
 knowFeatures(KNOWN);
 
+/** True for code with a name by which servlets call host functions of features. */
+export const callsFeatures = (text: string): boolean =>
+  ABOUT.some(({ calledAs = [] }) => calledAs.some((name) => text.includes(name)));
+
 /** The features that a feature depends on. */
 export const needsOf = (name: string): readonly string[] => MODULES[name]!.default.needs ?? [];
 

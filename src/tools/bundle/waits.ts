@@ -2,10 +2,14 @@
 import { dialects, type DialectName } from "../../server/kernel/servlets/dialects.ts";
 import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { suspendsIn } from "../../server/kernel/wasm/link.ts";
+import { callsFeatures } from "./features.ts";
 
 /** True if the code does not match the `waits` of its language, and the servlet has no state and may call no tools. */
 export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest): boolean =>
-  !keepsState(manifest) && manifest.may_call === undefined && !waits.test(text);
+  !keepsState(manifest) &&
+  manifest.may_call === undefined &&
+  !waits.test(text) &&
+  !callsFeatures(text);
 
 /** Names in code that asks the user: functions of the kits, and members of a result with questions. */
 const ASKING =

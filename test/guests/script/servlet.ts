@@ -1,4 +1,8 @@
 import { defineServlet } from "edge-servlets/servlet";
+
+/** What the interpreter gives the kit: members of `Context` that features add call their host functions by it. */
+declare const __host: { call(name: string, payload: string): string };
+
 export default defineServlet({
   tools: {
     greet_ts: {
@@ -22,6 +26,27 @@ export default defineServlet({
       description: "throws",
       handler() {
         throw new Error("oh no");
+      },
+    },
+    host: {
+      description: "Calls a host function of a feature, so many times, and asks if told to",
+      input: {
+        type: "object",
+        properties: {
+          function: { type: "string" },
+          text: { type: "string" },
+          asked: {},
+          times: { type: "integer" },
+          isAsking: { type: "boolean" },
+        },
+        required: ["function"],
+      },
+      async handler({ function: name, text, asked, times = 1, isAsking = false }, context) {
+        const payload = text ?? JSON.stringify(asked ?? null);
+        let answer = "";
+        for (let time = 0; time < times; time++) answer = __host.call(name, payload);
+        if (isAsking) await context.roots();
+        return answer;
       },
     },
     stuck: {

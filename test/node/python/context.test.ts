@@ -265,3 +265,9 @@ describe("tools of other servlets", () => {
     expect((await servlet.callTool("calls_unhandled")).result.isError).toBe(true);
   });
 });
+
+test("a member of a feature that the server lacks raises the reason", async () => {
+  const { result } = await servlet.callTool("feature_function");
+  const reason = expect.stringMatching(/^query\(\): There is no host function sql\.query:/);
+  expect(result.content).toEqual([{ type: "text", text: reason }]);
+});

@@ -24,6 +24,7 @@ const PARAMETERS: Readonly<Record<FunctionName, { count: number; hasSignal?: tru
   ask: { count: 1, hasSignal: true },
   lookUp: { count: 1, hasSignal: true },
   callTools: { count: 1, hasSignal: true },
+  callHost: { count: 1, hasSignal: true },
   gate: { count: 1 },
   sending: { count: 0 },
   begin: { count: 1 },
@@ -174,7 +175,7 @@ async function answeredLater<T>(
 }
 
 /** Functions that may take as long as the call. Any other must answer within `limits.hookMs`. */
-const LONG: ReadonlySet<FunctionName> = new Set(["callTools"]);
+const LONG: ReadonlySet<FunctionName> = new Set(["callTools", "callHost"]);
 
 /**
  * The context of a guest whose call is in another isolate: its functions call `hooks` by RPC. `sent` collects pending

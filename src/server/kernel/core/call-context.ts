@@ -70,6 +70,16 @@ export type CalledTools =
     ))
   | Confirmation;
 
+/** A call of a host function that a feature adds. */
+export interface HostCall {
+  name: string;
+  /** JSON that the guest chose. */
+  payload: unknown;
+}
+
+/** The function's result, which is JSON; or why there is none, for the guest. */
+export type HostAnswer = { result: unknown } | { failed: string };
+
 /** The nesting of a call that a servlet has made, or whose servlet may make calls. */
 export interface CallChain {
   /** Unique path of the call: the places of the calls around it, each followed by a slash, then its own. */
@@ -93,6 +103,8 @@ export interface CallFunctions {
   lookUp?: LookUp;
   /** Calls tools of other servlets; absent if the servlet may call none. */
   callTools?(asked: CallBatch, signal: AbortSignal): Promise<CalledTools>;
+  /** Calls a host function of a feature. */
+  callHost?(asked: HostCall, signal: AbortSignal): Promise<HostAnswer>;
   /**
    * Called before a guest waits for something slow (`ms` if known). Throws a `Wait` if the call should not continue
    * here, a `Fault` if it should not continue at all.
@@ -107,6 +119,7 @@ export const CALL_FUNCTIONS = Object.keys({
   ask: "",
   lookUp: "",
   callTools: "",
+  callHost: "",
   gate: "",
   sending: "",
 } satisfies Record<keyof CallFunctions, "">) as (keyof CallFunctions)[];

@@ -8,6 +8,7 @@ import { callExport, type Ending, type Program } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { Deployment, FindTool, FoundEntry } from "./deployment.ts";
 import { dialects } from "./dialects.ts";
+import { callHostBy } from "./host-calls.ts";
 import { keepsState } from "./manifest.ts";
 import { lookUpBy } from "./server-asks.ts";
 import { fuelIn, tellEnded, tellFailed } from "./run-log.ts";
@@ -55,6 +56,8 @@ export function connected(
         given.notify(isUpdate(notice) ? { ...notice, servlet: bundled.name } : notice);
       const call: CallContext = { ...given, notify };
       call.lookUp = lookUpBy({ servlet: bundled, call, deployment });
+      if (deployment.hostFunctions?.size)
+        call.callHost = callHostBy({ servlet: bundled, call, deployment });
       const caller = find && callerOf(bundled, given, { find, deployment });
       if (caller) Object.assign(call, caller.parts);
       const { recorded, keeper } = call;

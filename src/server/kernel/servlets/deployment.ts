@@ -105,6 +105,16 @@ export interface ToolCaller {
   failed(): void;
 }
 
+/**
+ * A function that a feature offers to guests. It gets the JSON that a guest passes, which may be hostile, and returns
+ * JSON. It may be called again if the server stops before the answer is recorded. Throws `invalid_params` with a message
+ * for the guest, which may continue; any other error ends the call.
+ */
+export type FeatureFunction = (
+  payload: unknown,
+  of: { servlet: PreparedServlet; call: CallContext; signal: AbortSignal },
+) => Promise<unknown>;
+
 /** Runs some servlets outside this isolate. */
 export interface ServletRunner {
   takes(servlet: PreparedServlet): boolean;
@@ -148,6 +158,8 @@ export interface Deployment {
     find: FindTool;
     own: Deployment["own"];
   }): ToolCaller;
+  /** The host functions of features, by name. */
+  hostFunctions?: ReadonlyMap<string, FeatureFunction>;
   /** The secrets of callers; absent if none are stored. */
   secrets?: Secrets | undefined;
   /** The accounts of callers; absent if the server has no providers. */

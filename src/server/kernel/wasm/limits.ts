@@ -55,6 +55,8 @@ const own = addLimits({
     garbageBytes: 64 * 1024 * 1024,
     /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
     journalEntries: 10_000,
+    /** Calls of host functions of features in one run: as many as of other servlets' tools. */
+    hostCalls: 1000,
     /** How often a call asks its user for a missing secret, each time for `pageMs`. */
     secretAsks: 5,
     /** Characters of a question that a journal keeps for people, with each answered question of a waiting call. */

@@ -6,6 +6,7 @@ export const userFunctionTypes: Readonly<Record<string, string>> = {
   request_input: "l->l",
   ask_client: "l->l",
   call_tool: "l->l",
+  call_host: "l->l",
   notify_logging_message: "l->",
   notify_progress: "l->",
   notify_resource_updated: "l->",

@@ -8,6 +8,7 @@ import { accountIn, connectAccount } from "../../wasm/account.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 import type { HostFunction, HostFunctions } from "../../wasm/host-function.ts";
 import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
+import { callFeature } from "../../wasm/host-calls.ts";
 import { callTools } from "../../wasm/tool-calls.ts";
 import { cryptoCall, decodeText } from "../../wasm/web-calls.ts";
 import { askAll, keptSecret } from "./secret.ts";
@@ -130,6 +131,8 @@ export const userFunctions: HostFunctions = {
    * Or several together: `{key: call}` → `{key: answer}`.
    */
   call_tool: async (guest, block: bigint) => callTools(guest, block),
+  /** Calls a host function of a feature: `{name, payload}` → `{result}`, or `{failed}`, the reason. */
+  call_host: async (guest, block: bigint) => callFeature(guest, block),
   notify_logging_message: notifies("notifications/message", "notify_logging_message"),
   notify_progress: notifies("notifications/progress", "notify_progress"),
   notify_resource_updated: notifies("notifications/resources/updated", "notify_resource_updated"),

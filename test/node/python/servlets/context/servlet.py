@@ -2,7 +2,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from edge_servlets import AskError, Context, Message, ToolCallError, roots_changed, tool
+from edge_servlets import AskError, Context, Message, ToolCallError, _host, roots_changed, tool
 
 
 @dataclass
@@ -171,6 +171,14 @@ async def calls_unknown(ctx: Context) -> str:
 @tool
 async def calls_unhandled(ctx: Context) -> str:
     return (await ctx.call_tool("nobody")).text
+
+
+@tool
+async def feature_function() -> str:
+    try:
+        return str(await _host.call_host("query()", "sql.query", {"sql": "x"}))
+    except RuntimeError as error:
+        return str(error)
 
 
 @roots_changed

@@ -1,0 +1,27 @@
+/** Calls of a guest to host functions of features. */
+import type { HostAnswer } from "../core/call-context.ts";
+import { beginningOf, stringBytes } from "../core/text.ts";
+import { GuestError, type Guest } from "./guest.ts";
+
+/** Fuel for each call, as for a call of a tool, and for each byte of its payload, which is checked. */
+const CALL_FUEL = 100_000;
+const PAYLOAD_FUEL = 100;
+
+/** Calls a host function of a feature, `{name, payload}`, and records its answer, which it returns. */
+export async function callFeature(guest: Guest, block: bigint): Promise<bigint> {
+  const { name, payload = null } = guest.json(block, "call_host");
+  if (typeof name !== "string")
+    throw new GuestError("call_host expects the name of a host function, and a payload.");
+  const details = JSON.stringify([name, payload]);
+  guest.pay(CALL_FUEL + stringBytes(details) * PAYLOAD_FUEL);
+  const shown = beginningOf(name, 100);
+  const live = async () => {
+    const { callHost: call } = guest.setup;
+    const answer: HostAnswer =
+      call === undefined
+        ? { failed: `There is no host function ${shown}: no feature of this server has any.` }
+        : await guest.wait((signal) => call({ name, payload }, signal));
+    return JSON.stringify(answer);
+  };
+  return guest.put(await guest.answer({ what: `host ${shown}`, details }, live));
+}
