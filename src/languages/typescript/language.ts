@@ -14,7 +14,7 @@ export const typescript: InterpretedLanguage = {
   defines: /^export\s+default\s+defineServlet\b/m,
   // Except for names that every script gets from the kit.
   waits:
-    /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval|__host)\b|\bFunction\(/,
+    /\b(?:elicit\w*|askSecret|sample|roots|requestInput|input_required|inputRequests|fetch|secret|sleep|set(?:Timeout|Interval)|timeout|subtle|runScript(?! } = __kit)|eval)\b|\bFunction\(/,
   async build(_files, cache, progress) {
     const { interpreterPlugin } = await import("./engine.ts");
     return interpreterPlugin(cache, progress);

@@ -158,6 +158,6 @@ describe("a run of a servlet", () => {
 
   test("where no features can be reached is told so", async () => {
     const ending = await run({ asked: { name: "test.echo" } }, {});
-    expect(JSON.stringify(ending)).toContain("No host functions of features can be called here.");
+    expect(JSON.stringify(ending)).toContain("no feature of this server has any");
   });
 });
