@@ -136,9 +136,9 @@ describe("a run of a servlet", () => {
     const first = await run(args, { callHost: callIt, ask: wait });
     if (first.kind !== "suspended") throw new Error(first.kind);
     const roots = { result: { roots: [] } };
-    const ask: Setup["ask"] = async (asks) =>
+    const answering: Setup["ask"] = async (asks) =>
       Object.fromEntries(Object.keys(asks).map((key) => [key, roots])) as never;
-    const second = await run(args, { callHost: callIt, ask }, first.recorded);
+    const second = await run(args, { callHost: callIt, ask: answering }, first.recorded);
     if (second.kind !== "returned") throw new Error(second.kind);
     expect(JSON.parse(second.output!).content[0].text).toBe('{"result":1}');
     expect(asked).toEqual([{ name: "test.count", payload: "p" }]);
