@@ -132,8 +132,8 @@ export interface Started {
 }
 
 /**
- * The module that `npm run bundle` writes, with all servlets and the server features that they need, for {@link
- * createWorker}.
+ * The module that `npm run bundle` writes, with all servlets and the server features that they need:
+ * {@link createWorker} serves it.
  */
 export interface Bundle extends BundledServlets {
   readonly features: readonly Feature[];

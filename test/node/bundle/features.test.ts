@@ -75,7 +75,7 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     "servlets can be installed",
     ["INSTALLS"],
     {},
-    ["state", "tool-calls", "installs", "operator", "views", "skills"],
+    ["views", "skills", "state", "tool-calls", "installs", "operator"],
   ],
   [
     "a servlet has views",
