@@ -72,6 +72,8 @@ const USES: Record<string, string[]> = {
   "edge:user.ask_client": [block("asks")],
   // Of a servlet that may call none.
   "edge:user.call_tool": [block("call")],
+  // Of a server without such a function.
+  "edge:user.call_host": [block("call")],
   "edge:user.http_fetch": [`${block("request")} (i64.const 0)`],
   // Of a call without folders.
   "edge:user.file_call": [`${block("json")} (i64.const 0)`],
