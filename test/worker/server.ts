@@ -122,3 +122,24 @@ export function listenerOf(response: Response) {
 /** True for the line about refused requests. It comes late, and is about those of all tests of an isolate. */
 export const isAboutRefusals = (line: unknown): boolean =>
   String(line).startsWith("Refused in the last ");
+
+/** Posts JSON to a URL of a server. */
+export const postTo = (
+  to: { fetch(request: Request): Response | Promise<Response> },
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  Promise.resolve(
+    to.fetch(
+      new Request(url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...headers,
+        },
+        body: JSON.stringify(body),
+      }),
+    ),
+  );

@@ -1,48 +1,16 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { serverOf } from "../../worker/auth/key-holders.ts";
 import { as, callOf, limited, prepare, textIn, type Json } from "../../worker/calls/client.ts";
 import { objectOf } from "../../worker/calls/faults.ts";
-import { ELICIT, saidIn, steps } from "../../worker/calls/plans.ts";
+import { ELICIT, saidIn } from "../../worker/calls/plans.ts";
 import { eventually } from "../../worker/waiting.ts";
-import { browser, type Server } from "../../worker/pages/browser.ts";
+import { browser } from "../../worker/pages/browser.ts";
+import { accountOf, ASK, callers, enter, KEPT, signedIn } from "../../worker/pages/secret-steps.ts";
 
 /** The account in which people see, replace and delete their secrets. */
 
 prepare();
-const ASK = { do: "ask_secret", name: "deepl", message: "Your key of DeepL" };
-const KEPT = { do: "kept", name: "deepl" };
-const accountOf = (who: string) => env.PROFILES!.getByName(who);
-
-let people = 0;
-
-/** Callers whom no other test knows, on a server of their own. */
-async function callers() {
-  const [ada, eve] = [`account-ada${++people}`, `account-eve${people}`];
-  const at = await serverOf({ [ada]: {}, [eve]: {} }, {});
-  const plan = (all: Json[], who = ada, capabilities: Json = {}) =>
-    callOf("plan", steps(...all), { server: at, capabilities, ...as(who) });
-  const result = (id: string, who = ada) =>
-    callOf("get_result", { id }, { server: at, capabilities: {}, ...as(who) });
-  return { ada, eve, at, plan, result };
-}
-
-/** A browser of somebody who has signed in. */
-async function signedIn(at: Server, who: string) {
-  const person = browser(at);
-  await person.send("/account", { credential: who });
-  return person;
-}
-
-/** Opens the page of a call, and enters a secret on the page to which it leads. */
-async function enter(person: ReturnType<typeof browser>, url: string, secret: string) {
-  const page = await person.fetch(url);
-  const at = page.response.headers.get("location") ?? url;
-  const { hidden } = await person.fetch(at);
-  return person.send(at, { ...hidden, secret, decision: "accept" });
-}
-
 /** All rows of all tables, as text. */
 function rowsOf(sql: SqlStorage): string[] {
   const tables = sql
@@ -63,7 +31,7 @@ function rowsOf(sql: SqlStorage): string[] {
 
 describe("the account", () => {
   test("shows secrets by name, which are replaced and deleted, and waiting calls; and signs out", async () => {
-    const { ada, eve, at, plan } = await callers();
+    const { ada, eve, at, plan } = await callers("account-");
     const person = await signedIn(at, ada);
     const empty = await person.fetch("/account");
     expect(empty.text).toContain(`You are signed in as ${ada}`);
@@ -108,7 +76,7 @@ describe("the account", () => {
 
   test("shows a call that waits behind many that have ended, and forgets all of them", async () => {
     limited({ shownCalls: 2, resultWaitMs: 50 });
-    const { ada, at, plan, result } = await callers();
+    const { ada, at, plan, result } = await callers("account-");
     const person = await signedIn(at, ada);
     const waiting = (await plan([ELICIT])).result!["structuredContent"];
     let over: Json = {};
@@ -129,7 +97,7 @@ describe("the account", () => {
     { tags: ["state", "usage"] },
     async () => {
       limited({ resultWaitMs: 50 });
-      const { ada, eve, at, plan, result } = await callers();
+      const { ada, eve, at, plan, result } = await callers("account-");
       const count = (who: string) =>
         callOf("counting-next", {}, { server: at, capabilities: {}, ...as(who) }).then(textIn);
       for (const who of [ada, eve]) {

@@ -5,7 +5,6 @@ import { createApp } from "../../../src/server/kernel/app.ts";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { serverOf } from "../../worker/auth/key-holders.ts";
 import {
   as,
   callOf,
@@ -19,44 +18,13 @@ import {
 import { objectOf } from "../../worker/calls/faults.ts";
 import { ELICIT, saidIn, steps } from "../../worker/calls/plans.ts";
 import { Events, SessionClient } from "../../worker/mcp/legacy/session-client.ts";
-import { browser, server, type Server } from "../../worker/pages/browser.ts";
+import { browser, server } from "../../worker/pages/browser.ts";
+import { accountOf, ASK, callers, enter, KEPT, signedIn } from "../../worker/pages/secret-steps.ts";
 
 /** Secrets that servlets ask people for, and the account in which people see, replace and delete them. */
 prepare();
 
-const ASK = { do: "ask_secret", name: "deepl", message: "Your key of DeepL" };
-const KEPT = { do: "kept", name: "deepl" };
 const URLS = { elicitation: { url: {} } };
-
-const accountOf = (who: string) => env.PROFILES!.getByName(who);
-
-let people = 0;
-
-/** Callers whom no other test knows, on a server of their own. */
-async function callers() {
-  const [ada, eve] = [`ada${++people}`, `eve${people}`];
-  const at = await serverOf({ [ada]: {}, [eve]: {} }, {});
-  const plan = (all: Json[], who = ada, capabilities: Json = {}) =>
-    callOf("plan", steps(...all), { server: at, capabilities, ...as(who) });
-  const result = (id: string, who = ada) =>
-    callOf("get_result", { id }, { server: at, capabilities: {}, ...as(who) });
-  return { ada, eve, at, plan, result };
-}
-
-/** A browser of somebody who has signed in. */
-async function signedIn(at: Server, who: string) {
-  const person = browser(at);
-  await person.send("/sign-in", { credential: who });
-  return person;
-}
-
-/** Opens the page of a call, and enters a secret on the page to which it leads. */
-async function enter(person: ReturnType<typeof browser>, url: string, secret: string) {
-  const page = await person.fetch(url);
-  const at = page.response.headers.get("location") ?? url;
-  const { hidden } = await person.fetch(at);
-  return person.send(at, { ...hidden, secret, decision: "accept" });
-}
 
 describe("a client that can only call tools", () => {
   test("has its user enter the secret, which is there from then on, for this caller and servlet", async () => {

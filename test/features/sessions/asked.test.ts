@@ -1,39 +1,12 @@
-import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
-import { bundle } from "../../bundle.gen.ts";
+import { expect, test } from "vitest";
 import { asked } from "../../worker/index.ts";
-import { newAddress, prepare, serverOf, type Sent } from "../../worker/calls/client.ts";
+import { prepare } from "../../worker/calls/client.ts";
 import { begin as beginSession, listened } from "../../worker/mcp/legacy/session-steps.ts";
+import { from, sharedObjects } from "../../worker/shared-objects.ts";
 
 /** Which objects that callers share are asked. */
 prepare();
-
-const variables = env as unknown as Record<string, unknown>;
-const runs = variables[RUNS];
-/** As on the platform. */
-beforeAll(() => void delete variables[RUNS]);
-afterAll(() => void (variables[RUNS] = runs));
-
-const some = {
-  ...bundle,
-  servlets: bundle.servlets.filter(({ name }) => ["told", "keeping"].includes(name)),
-};
-const isolate = () => serverOf(some, { SEASON: "any" });
-const from = (server = isolate()): Sent => ({
-  server,
-  headers: { "cf-connecting-ip": newAddress() },
-});
-
-const SHARED = /: (keys|installs|usage|all hubs|anonymous|ring)\b/;
-/** The objects with a name of their own that were asked since a test began, sorted; a copy's number is left out. */
-const shared = () =>
-  asked
-    .filter((one) => SHARED.test(one))
-    .map((one) => one.replace(/ \d+$/, " N"))
-    .toSorted();
-
-beforeEach(() => void (asked.length = 0));
+const shared = sharedObjects();
 
 test("a session that listens asks one hub of anonymous callers, which asks one hub of all", async () => {
   const events = await listened(await beginSession(from()));

@@ -4,8 +4,8 @@ import {
   runDurableObjectAlarm,
   runInDurableObject,
 } from "cloudflare:test";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { expect, test } from "vitest";
+import { losableKeys } from "../../worker/lost-keys.ts";
 import { prepare } from "../../worker/calls/client.ts";
 import { objectOf } from "../../worker/calls/faults.ts";
 import { ELICIT, steps } from "../../worker/calls/plans.ts";
@@ -16,31 +16,7 @@ import { eventually } from "../../worker/waiting.ts";
 /** What becomes of a session whose key is lost. */
 prepare();
 
-const { seal, open } = Sealer.prototype;
-
-/** The nonces of what was sealed since the keys were lost; undefined before. */
-let readable: Set<string> | undefined;
-const nonceOf = (sealed: Uint8Array) => sealed.subarray(0, 16).toHex();
-
-beforeEach(() => {
-  readable = undefined;
-  Sealer.prototype.seal = async function (bytes) {
-    const sealed = await seal.call(this, bytes);
-    readable?.add(nonceOf(sealed));
-    return sealed;
-  };
-  Sealer.prototype.open = async function (sealed) {
-    if (readable !== undefined && !readable.has(nonceOf(sealed))) return undefined;
-    return open.call(this, sealed);
-  };
-});
-afterEach(() => {
-  Object.assign(Sealer.prototype, { seal, open });
-});
-
-const loseKeys = () => {
-  readable = new Set();
-};
+const loseKeys = losableKeys();
 
 test("a session ends, and its client must begin another", async () => {
   const client = await SessionClient.begin({ ticket: false });

@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { describe, expect, test } from "vitest";
+import { losableKeys } from "../../worker/lost-keys.ts";
 import { accept, prepare } from "../../worker/calls/client.ts";
 import { objectOf, taskOf, updateTask } from "../../worker/calls/faults.ts";
 import { ELICIT, HOUR, NIGHT } from "../../worker/calls/plans.ts";
@@ -9,31 +9,7 @@ import { eventually } from "../../worker/waiting.ts";
 
 /** Data that was sealed with a key that is gone. */
 prepare();
-const { seal, open } = Sealer.prototype;
-
-/** The nonces of what was sealed since the keys were lost; undefined before. */
-let readable: Set<string> | undefined;
-const nonceOf = (sealed: Uint8Array) => sealed.subarray(0, 16).toHex();
-
-beforeEach(() => {
-  readable = undefined;
-  Sealer.prototype.seal = async function (bytes) {
-    const sealed = await seal.call(this, bytes);
-    readable?.add(nonceOf(sealed));
-    return sealed;
-  };
-  Sealer.prototype.open = async function (sealed) {
-    if (readable !== undefined && !readable.has(nonceOf(sealed))) return undefined;
-    return open.call(this, sealed);
-  };
-});
-afterEach(() => {
-  Object.assign(Sealer.prototype, { seal, open });
-});
-
-const loseKeys = () => {
-  readable = new Set();
-};
+const loseKeys = losableKeys();
 
 const LOST = {
   status: "failed",

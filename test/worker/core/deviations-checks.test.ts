@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { greet, serverOf, type Server } from "../auth/key-holders.ts";
+import { greet, serverOf } from "../auth/key-holders.ts";
 import { as, prepare } from "../calls/client.ts";
-import { answerOf, modern, VERSION } from "../server.ts";
+import { answerOf, modern, VERSION, postTo } from "../server.ts";
 
 /**
  * An accepted deviation weakens no security check: identity, scopes, origin and the owner of a session or task
@@ -12,26 +12,6 @@ prepare();
 const MCP = "http://localhost:8787/mcp";
 const FOREIGN = { origin: "https://elsewhere.example" };
 const server = () => serverOf({ ada: {}, bob: { scopes: ["reader"] } });
-
-const postTo = (
-  to: Server,
-  url: string,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<Response> =>
-  Promise.resolve(
-    to.fetch(
-      new Request(url, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          ...headers,
-        },
-        body: JSON.stringify(body),
-      }),
-    ),
-  );
 
 describe("/mcp/ is /mcp, and", () => {
   const send = async (caller: string | undefined, more: Record<string, string> = {}) => {

@@ -1,32 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { callOf, changed, prepare, serverOf, textIn, type Json } from "../calls/client.ts";
+import { ALMOST, DOUBLING, object, PATTERN } from "../calls/hostile-forms.ts";
 import { ask } from "../server.ts";
 
 /** Schemas that servlets and their callers choose: no check may keep others waiting. */
 prepare();
-
-const object = (schema: object, more: object = {}) => ({
-  type: "object",
-  properties: { value: schema },
-  required: ["value"],
-  ...more,
-});
-
-/** Takes time that is exponential in the number of `a`, for engines that backtrack. */
-const PATTERN = { type: "string", pattern: "^(a+)+$" };
-const ALMOST = `${"a".repeat(50_000)}!`;
-
-/** Each definition applies the next one twice. */
-const DOUBLING = (() => {
-  const $defs = Object.fromEntries(
-    Array.from({ length: 60 }, (_, at) => {
-      const next = { $ref: `#/$defs/d${at + 1}` };
-      return [`d${at}`, { allOf: [next, next] }];
-    }),
-  );
-  return object({ $ref: "#/$defs/d0" }, { $defs: { ...$defs, d60: {} } });
-})();
 
 const ENDLESS = object({ $ref: "#/$defs/a" }, { $defs: { a: { allOf: [{ $ref: "#/$defs/a" }] } } });
 

@@ -1,40 +1,13 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
-import { env } from "cloudflare:workers";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { copiesOf } from "../../../src/server/kernel/storage/copies.ts";
-import { bundle } from "../../bundle.gen.ts";
 import { asked } from "../index.ts";
-import { as, callOf, keyed, newAddress, prepare, serverOf, type Sent } from "../calls/client.ts";
+import { as, callOf, keyed, prepare } from "../calls/client.ts";
+import { from, isolate, sharedObjects } from "../shared-objects.ts";
 
 /** Which objects that callers share are asked, by what: docs/operating.md has the table for large servers. */
 prepare();
-
-const variables = env as unknown as Record<string, unknown>;
-const runs = variables[RUNS];
-/** As on the platform. */
-beforeAll(() => void delete variables[RUNS]);
-afterAll(() => void (variables[RUNS] = runs));
-
-const some = {
-  ...bundle,
-  servlets: bundle.servlets.filter(({ name }) => ["told", "keeping"].includes(name)),
-};
-const isolate = () => serverOf(some, { SEASON: "any" });
-const from = (server = isolate()): Sent => ({
-  server,
-  headers: { "cf-connecting-ip": newAddress() },
-});
-
-const SHARED = /: (keys|installs|usage|all hubs|anonymous|ring)\b/;
-/** The objects with a name of their own that were asked since a test began, sorted; a copy's number is left out. */
-const shared = () =>
-  asked
-    .filter((one) => SHARED.test(one))
-    .map((one) => one.replace(/ \d+$/, " N"))
-    .toSorted();
-
-beforeEach(() => void (asked.length = 0));
+const shared = sharedObjects();
 
 describe("no object that callers share is asked by", () => {
   test("calls, once their isolate knows what is served", async () => {
