@@ -164,16 +164,19 @@ test("a passphrase without the sign-in never leaves the server open, also where 
   );
 });
 
-test("no two features have a part, an object or a method of the same name", () => {
+test("no two features have a part, an object, a host function or a method of the same name", () => {
   const started = features.map((one) => one.start(kernelWith(features)));
-  const names = started.flatMap(({ objects = {}, parts = {}, methods = {} }) => [
-    ...Object.keys(objects),
-    ...Object.keys(parts),
-    ...Object.entries(methods).flatMap(([name, row]) =>
-      Object.keys(row)
-        .filter((key) => key !== "namedBy")
-        .map((key) => `${name} ${key}`),
-    ),
-  ]);
+  const names = started.flatMap(
+    ({ objects = {}, parts = {}, hostFunctions = {}, methods = {} }) => [
+      ...Object.keys(objects),
+      ...Object.keys(hostFunctions),
+      ...Object.keys(parts),
+      ...Object.entries(methods).flatMap(([name, row]) =>
+        Object.keys(row)
+          .filter((key) => key !== "namedBy")
+          .map((key) => `${name} ${key}`),
+      ),
+    ],
+  );
   expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
 });

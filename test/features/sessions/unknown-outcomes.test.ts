@@ -1,37 +1,18 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Session, Task } from "../../worker/index.ts";
 import { callOf, prepare, type Json } from "../../worker/calls/client.ts";
 import { newWorld, objectOf, withTasks } from "../../worker/calls/faults.ts";
 import { steps } from "../../worker/calls/plans.ts";
 import { PAY } from "../../worker/calls/retry-steps.ts";
 import { Events, messageIn } from "../../worker/mcp/legacy/session-client.ts";
-import { instead } from "../../worker/mcp/legacy/session-faults.ts";
 import { begin } from "../../worker/mcp/legacy/session-steps.ts";
+import { losableReplies } from "../../worker/mcp/legacy/lost-replies.ts";
 
 /** Calls that may have run without a response: their clients learn it, over every protocol. */
 prepare();
-const { fetch } = globalThis;
-const undo: (() => void)[] = [];
-afterEach(() => {
-  globalThis.fetch = fetch;
-  for (const one of undo.splice(0)) one();
-});
+const loseReplies = losableReplies();
 
 const UNKNOWN = /^Internal error\. .* outcome is unknown/;
-
-/** The method does what it does, and its reply is lost so many times; gives the ids of its objects. */
-function loseReplies(of: object, method: string, times = Infinity): Set<string> {
-  const ids = new Set<string>();
-  let lost = 0;
-  const work: Parameters<typeof instead>[2] = async ({ plain, args, state }) => {
-    const reply = await plain(...args);
-    ids.add(state.id.toString());
-    if (++lost <= times) throw new Error("the connection is cut");
-    return reply;
-  };
-  undo.push(instead(of, method, work));
-  return ids;
-}
 
 describe("a call whose task may have been created", () => {
   const NAP = { do: "sleep", ms: 60_000 };

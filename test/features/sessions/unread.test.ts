@@ -1,5 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Hub } from "../../../src/server/features/sessions/hub.ts";
 import type { Session } from "../../../src/server/features/sessions/session.ts";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
@@ -19,7 +19,7 @@ import {
   textOf,
   VERSIONS,
 } from "../../worker/mcp/legacy/session-steps.ts";
-import { eventually } from "../../worker/waiting.ts";
+import { limitTo, roomForUnread } from "../../worker/unread-room.ts";
 
 /** What streams hold that nobody reads. */
 
@@ -31,21 +31,7 @@ afterEach(() => {
 prepare();
 prepareHubs();
 
-/** Before a test. */
-let left = 0;
-beforeEach(() => {
-  left = unreadOf();
-});
-// An object hears a little later that its client has gone: a test would begin with the room of the one before.
-afterEach(() =>
-  eventually(() => {
-    if (unreadOf() > left + 10_000) throw new Error(`${unreadOf()} bytes are unread still`);
-  }),
-);
-
-/** Limits the unread bytes, or those of another ledger, to so many besides those that other files have left. */
-const limitTo = (bytes: number, ledger?: typeof unstored) =>
-  configureLimits({ unreadBytes: bytes + unreadOf(undefined, ledger) });
+roomForUnread();
 
 const LONG = "x".repeat(300_000);
 

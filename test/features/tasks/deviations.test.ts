@@ -1,34 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { greet, serverOf, type Server } from "../../worker/auth/key-holders.ts";
+import { greet, serverOf } from "../../worker/auth/key-holders.ts";
 import { ELICIT, steps } from "../../worker/calls/plans.ts";
 import { ABLE, as, prepare, TASKS } from "../../worker/calls/client.ts";
-import { answerOf, modern } from "../../worker/server.ts";
+import { answerOf, modern, postTo } from "../../worker/server.ts";
 
 /** An accepted deviation weakens no security check. */
 prepare();
 
 const MCP = "http://localhost:8787/mcp";
 const server = () => serverOf({ ada: {}, bob: { scopes: ["reader"] } });
-
-const postTo = (
-  to: Server,
-  url: string,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<Response> =>
-  Promise.resolve(
-    to.fetch(
-      new Request(url, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          ...headers,
-        },
-        body: JSON.stringify(body),
-      }),
-    ),
-  );
 
 describe("tasks/* without Mcp-Name is taken, and", () => {
   const asTasks = { "io.modelcontextprotocol/clientCapabilities": { ...ABLE, ...TASKS } };

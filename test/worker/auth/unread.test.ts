@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { Connection } from "../../../src/server/kernel/http/connection.ts";
-import { countedUnder, unreadOf, unstored } from "../../../src/server/kernel/http/unread.ts";
+import { countedUnder, unreadOf } from "../../../src/server/kernel/http/unread.ts";
 import { prepare } from "../calls/client.ts";
 import { prepareHubs } from "../mcp/hub-client.ts";
 import { modern } from "../server.ts";
-import { eventually } from "../waiting.ts";
 import { serverOf, type Server } from "./key-holders.ts";
+import { limitTo, roomForUnread } from "../unread-room.ts";
 
 /** What clients do not read is counted for them, however it is sent. */
 
@@ -18,21 +18,7 @@ afterEach(() => {
 prepare();
 prepareHubs();
 
-/** Before a test. */
-let left = 0;
-beforeEach(() => {
-  left = unreadOf();
-});
-// An object hears a little later that its client has gone: a test would begin with the room of the one before.
-afterEach(() =>
-  eventually(() => {
-    if (unreadOf() > left + 10_000) throw new Error(`${unreadOf()} bytes are unread still`);
-  }),
-);
-
-/** Limits the unread bytes, or those of another ledger, to so many besides those that other files have left. */
-const limitTo = (bytes: number, ledger?: typeof unstored) =>
-  configureLimits({ unreadBytes: bytes + unreadOf(undefined, ledger) });
+roomForUnread();
 
 const LONG = "x".repeat(300_000);
 
