@@ -31,12 +31,6 @@ import type {
   ToolSpec,
 } from "./specs.ts";
 
-/**
- * The output of each list export by kind ("tools", …), which the compiler may set (esbuild's `define`) after a first
- * build without it, so that schemas are not converted to JSON Schema again.
- */
-declare const SERVLET_LISTS: Readonly<Record<string, string>> | undefined;
-
 type Json = Record<string, unknown>;
 
 const INVALID_PARAMS = -32602;
@@ -50,19 +44,32 @@ export interface AnySpec {
   rootsChanged?(context: Context): unknown;
 }
 
-/** The servlet's exports, each as a function from its input to its output. */
-export function answersOf(spec: AnySpec): Record<string, ExportHandler> {
+/**
+ * The servlet's exports, each as a function from its input to its output. `lists` has outputs of lists that are known, by
+ * export.
+ */
+export function answersOf(
+  spec: AnySpec,
+  lists: Readonly<Record<string, string>> = {},
+): Record<string, ExportHandler> {
+  const listing: Listing = (name, kind, entries) => {
+    const output = lists[name] ?? json({ [kind]: entries() }, `The list of ${kind}`);
+    return { [name]: () => output };
+  };
   const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
   const completers = new Map<string, Record<string, Complete>>();
   return {
-    ...(some(tools) && toolAnswers(tools)),
+    ...(some(tools) && toolAnswers(tools, listing)),
     ...((some(resources) || some(resourceTemplates)) &&
-      resourceAnswers(resources, resourceTemplates, completers)),
-    ...(some(prompts) && promptAnswers(prompts, completers)),
+      resourceAnswers(resources, resourceTemplates, completers, listing)),
+    ...(some(prompts) && promptAnswers(prompts, completers, listing)),
     ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
     ...(rootsChanged && { on_roots_list_changed: () => after(rootsChanged(context), () => "") }),
   };
 }
+
+/** The answer of a list export, whose output is written once, at build time. */
+type Listing = (name: string, kind: string, entries: () => Json[]) => Record<string, ExportHandler>;
 
 interface Callable {
   /** For messages. */
@@ -81,13 +88,6 @@ const some = (group: object): boolean => Object.keys(group).length > 0;
 const entry = <T>(group: Record<string, T>, name: string): T | undefined =>
   Object.hasOwn(group, name) ? group[name] : undefined;
 
-/** A list's output, serialized once, at build time. */
-function listing(kind: string, entries: () => Json[]): ExportHandler {
-  const known = typeof SERVLET_LISTS === "undefined" ? undefined : SERVLET_LISTS[kind];
-  const output = known ?? json({ [kind]: entries() }, `The list of ${kind}`);
-  return () => output;
-}
-
 function request(input: Json): Json {
   return isObject(input["request"]) ? input["request"] : {};
 }
@@ -99,9 +99,6 @@ function mustBeFunction(value: unknown, what: string, where: string): void {
 /** The parts of a tool that its calls need; the list has the others. */
 function callable(name: string, { handler, input, output }: ToolSpec): Callable {
   const where = `The tool "${name}"`;
-  if (!/^[\w.-]{1,128}$/.test(name)) {
-    throw new Error(`${where} needs a name of letters, digits, "_", "-" and ".", at most 128.`);
-  }
   mustBeFunction(handler, "handler", where);
   warm(input);
   warm(output);
@@ -132,10 +129,13 @@ function listedTool(name: string, tool: ToolSpec): Json {
   };
 }
 
-function toolAnswers(specs: NonNullable<AnySpec["tools"]>): Record<string, ExportHandler> {
+function toolAnswers(
+  specs: NonNullable<AnySpec["tools"]>,
+  listing: Listing,
+): Record<string, ExportHandler> {
   const tools = mapped(specs, callable);
   return {
-    list_tools: listing("tools", () => Object.values(mapped(specs, listedTool))),
+    ...listing("list_tools", "tools", () => Object.values(mapped(specs, listedTool))),
     call_tool: (input) => {
       const { name: given, arguments: args = {} } = request(input);
       const name = String(given);
@@ -171,6 +171,7 @@ function resourceAnswers(
   resources: NonNullable<AnySpec["resources"]>,
   templates: NonNullable<AnySpec["resourceTemplates"]>,
   completers: Map<string, Record<string, Complete>>,
+  listing: Listing,
 ): Record<string, ExportHandler> {
   const fixed = Object.entries(resources).map(([uri, { read, ...rest }]) => {
     mustBeFunction(read, "read", `The resource "${uri}"`);
@@ -198,13 +199,11 @@ function resourceAnswers(
     [fixed, ...(await Promise.all(lists.map(async (list) => list(context))))].flat();
   return {
     ...(lists.length === 0
-      ? fixed.length > 0 && { list_resources: listing("resources", () => fixed) }
+      ? fixed.length > 0 && listing("list_resources", "resources", () => fixed)
       : {
           list_resources: async () => json({ resources: await all() }, "The list of resources"),
         }),
-    ...(listed.length > 0 && {
-      list_resource_templates: listing("resourceTemplates", () => listed),
-    }),
+    ...(listed.length > 0 && listing("list_resource_templates", "resourceTemplates", () => listed)),
     read_resource: (input) => {
       const uri = String(request(input)["uri"]);
       running.what = `The resource ${uri}`;
@@ -229,6 +228,7 @@ function resourceAnswers(
 function promptAnswers(
   prompts: NonNullable<AnySpec["prompts"]>,
   completers: Map<string, Record<string, Complete>>,
+  listing: Listing,
 ): Record<string, ExportHandler> {
   const entries = Object.entries(prompts).map(([name, prompt]) => {
     mustBeFunction(prompt.get, "get", `The prompt "${name}"`);
@@ -242,7 +242,7 @@ function promptAnswers(
     return { name, ...rest, ...(args.length > 0 && { arguments: args }) };
   });
   return {
-    list_prompts: listing("prompts", () => entries),
+    ...listing("list_prompts", "prompts", () => entries),
     get_prompt: (input) => {
       const { name: given, arguments: args = {} } = request(input);
       const name = String(given);

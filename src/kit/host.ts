@@ -52,6 +52,11 @@ export interface ServletEntry {
    * jobs that are pending now, and call it again.
    */
   turn(): 0 | 1 | 2;
+  /**
+   * To be called when the script has run and no job is pending, while the servlet is built. 0: its description is set. 2: run
+   * the jobs that are pending now, and call it again.
+   */
+  loaded?(): 0 | 2;
   /** Called for each promise that is rejected unhandled, and for each that is handled later. */
   rejection(promise: object, reason: unknown, handled: boolean): void;
   /** The error of the first `fetch()` at module scope, which may have been caught there. */

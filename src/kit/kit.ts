@@ -2,25 +2,30 @@
  * The script that QuickJS loads before any servlet: the kit, as a global from which servlets' scripts take it,
  * and the platform's globals.
  */
+import * as answers from "./answers.ts";
+import * as context from "./context.ts";
 import * as files from "./files.ts";
 import * as globals from "./globals.ts";
 import { lazy, make, provide, provideLazily } from "./globals/lazy.ts";
 import { refuseLocales } from "./globals/locales.ts";
 import * as bytes from "./globals/bytes.ts";
 import * as host from "./host.ts";
+import * as json from "./json.ts";
+import * as random from "./random.ts";
+import * as run from "./run.ts";
+import * as schema from "./schema.ts";
+import * as templates from "./templates.ts";
 import * as timers from "./timers.ts";
-import { convertWith } from "./schema.ts";
-import { watch } from "./json.ts";
 import * as servlet from "./servlet.ts";
 
 export const kit = {
-  servlet: { ...servlet, convertWith },
+  servlet: { ...servlet, convertWith: schema.convertWith },
   files,
   messageOf: host.messageOf,
   make,
   lazy,
-  /** Modules that lazy ones share with the kit, by the names of their files. */
-  shared: { bytes, host, timers },
+  /** Modules that lazy ones and `servers/` share with the kit, by the names of their files. */
+  shared: { answers, bytes, context, host, json, random, run, schema, templates, timers },
 };
 
 declare global {
@@ -32,7 +37,7 @@ refuseLocales();
 for (const [name, value] of Object.entries({ ...globals, self: globalThis })) provide(name, value);
 provideLazily();
 // Classes of the language of which JSON would lose something.
-watch(
+json.watch(
   ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
   Object.getPrototypeOf(Uint8Array) as { prototype: object },
 );

@@ -16,14 +16,18 @@ export function convertWith(convert: Converter): void {
   converter = convert;
 }
 
+/** Some libraries' schemas are functions. */
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
-  return isObject(schema) && isObject(schema["~standard"]);
+  const may = isObject(schema) || typeof schema === "function";
+  return may && isObject((schema as Partial<StandardSchema>)["~standard"]);
 }
 
 /** The schema as JSON Schema. Throws an error that says how to correct it; `what` names it there. */
 export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
-  if (!isObject(schema)) throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
-  if (!isStandardSchema(schema)) return schema;
+  if (!isStandardSchema(schema)) {
+    if (isObject(schema)) return schema;
+    throw new Error(`${what} is neither a zod schema nor a JSON Schema.`);
+  }
   const { vendor, jsonSchema } = schema["~standard"];
   try {
     const override = io === "input" ? leaveToServlet : () => {};

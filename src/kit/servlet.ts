@@ -41,6 +41,12 @@ export function defineServlet<
   const P extends Record<string, unknown>,
 >(spec: ServletSpec<I, O, P>): TypedServlet<I, O> {
   if ("__servlet" in globalThis) throw new Error("A servlet calls defineServlet once.");
+  const wrong = Object.keys(spec.tools ?? {}).find((name) => !/^[\w.-]{1,128}$/.test(name));
+  if (wrong !== undefined) {
+    throw new Error(
+      `The tool "${wrong}" needs a name of letters, digits, "_", "-" and ".", at most 128.`,
+    );
+  }
   const answers = answersOf(spec as unknown as AnySpec);
   if (Object.keys(answers).length === 0) {
     throw new Error(

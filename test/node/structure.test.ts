@@ -21,7 +21,8 @@ const BELONGS = [
   { what: /\.setAlarm\(/, rooms: ["storage"] },
   {
     what: /from "node:/,
-    rooms: ["tools/bundle", "tools/commands", "tools/host", "tools/testing", ...LANGUAGES],
+    // In the kit, what stands in for Node's modules imports others of these.
+    rooms: ["tools/bundle", "tools/commands", "tools/host", "tools/testing", "kit", ...LANGUAGES],
   },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "tools/bundle", "tools/commands"] },
   // `streamResponse` has event streams counted until they are read.

@@ -84,7 +84,7 @@
   (import "extism:host/user" "call_host" (func $user13 (param i64) (result i64)))
 
   (data (i32.const 256)
-    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__L\00__begin\00__turn\00__rejected\00script\00")
+    "__A\00__B\00__C\00__D\00__E\00__F\00__G\00__H\00__I\00__J\00__K\00__L\00__begin\00__turn\00__rejected\00script\00__loaded\00")
 
   ;; Bytes between QuickJS's memory and blocks, eight at a time. Both sides have room for the last eight.
   (func $block_of_bytes (param $from i32) (param $length i32) (result i64)
@@ -391,8 +391,18 @@
       (i32.const 0)
       (i32.add (local.get $length) (i32.const 8)))
     (call $free (local.get $bytecode))
-    (call $watch (i32.const 0))
     (call $watch_rejections (i32.const 1))
+    ;; `__loaded()` and jobs until it is over.
+    (block $done
+      (loop $again
+        (br_if $done (call $is_exception (local.get $result)))
+        (call $free_value (local.get $result))
+        (local.set $result (call $call_global (i32.const 337) (i32.const 0) (i32.const 0)))
+        (br_if $done (call $is_exception (local.get $result)))
+        (br_if $done (i32.ne (call $integer (local.get $result)) (i32.const 2)))
+        (call $run_jobs)
+        (br $again)))
+    (call $watch (i32.const 0))
     (if (call $is_exception (local.get $result))
       (then (return (call $fail))))
     (call $collect_garbage)
@@ -433,6 +443,13 @@
         (br_if $again
           (i32.lt_u (i32.add (local.get $chunk) (i32.const 8)) (local.get $end))))))
 
+  (func $run_jobs
+    (block $idle
+      (loop $jobs
+        (br_if $idle (i32.eqz (call $is_job_pending)))
+        (drop (call $run_job))
+        (br $jobs))))
+
   ;; Runs the servlet's export number $which: `__begin(which)`, then jobs and `__turn()` until it is over.
   (func $run (param $which i32) (result i32)
     (local $result i32) (local $state i32)
@@ -446,11 +463,7 @@
           (call $free_value (local.get $result))
           (return (call $fail))))
       (call $free_value (local.get $result))
-      (block $idle
-        (loop $jobs
-          (br_if $idle (i32.eqz (call $is_job_pending)))
-          (drop (call $run_job))
-          (br $jobs)))
+      (call $run_jobs)
       (local.set $result (call $call_global (i32.const 312) (i32.const 0) (i32.const 0)))
       (if (i32.eqz (call $is_exception (local.get $result)))
         (then
@@ -470,4 +483,6 @@
   (func (export "read_resource") (result i32) (call $run (i32.const 5)))
   (func (export "get_prompt") (result i32) (call $run (i32.const 6)))
   (func (export "complete") (result i32) (call $run (i32.const 7)))
-  (func (export "on_roots_list_changed") (result i32) (call $run (i32.const 8))))
+  (func (export "on_roots_list_changed") (result i32) (call $run (i32.const 8)))
+  ;; Runs the modules of a servlet that depends on its environment.
+  (func (export "edge_environment") (result i32) (call $run (i32.const 9))))

@@ -1,4 +1,5 @@
 /** TypeScript and JavaScript: `servlet.ts`, bundled into a script that QuickJS runs. */
+import { join } from "node:path";
 import type { InterpretedLanguage } from "../../tools/bundle/language.ts";
 
 export const typescript: InterpretedLanguage = {
@@ -23,13 +24,26 @@ export const typescript: InterpretedLanguage = {
     const { baseWithKit } = await import("./servlet.ts");
     return baseWithKit(interpreter, cache);
   },
-  async read(entry) {
+  async detect(folder, names) {
+    const { serverIn } = await import("./server.ts");
+    const own = names.find((name) => name === "servlet.ts" || name === "servlet.js");
+    const entry = own === undefined ? await serverIn(folder, names) : join(folder, own);
+    return entry === undefined ? [] : [entry];
+  },
+  async read(entry, found) {
+    const { isServer, readServer } = await import("./server.ts");
+    if (await isServer(entry)) return readServer(entry, found);
     const { readTypeScript } = await import("./servlet.ts");
     return readTypeScript(entry);
   },
   async check(entries, views, cache, progress) {
     const { checkTypes, checkViewTypes } = await import("./types.ts");
-    const typed = entries.filter((entry) => entry.endsWith(".ts"));
+    const { isServer } = await import("./server.ts");
+    const typed: string[] = [];
+    // A server for another SDK is checked by its author, with their settings and its types.
+    for (const entry of entries) {
+      if (entry.endsWith(".ts") && !(await isServer(entry))) typed.push(entry);
+    }
     await checkTypes(typed, cache, progress);
     // Views import their servlets, whose errors the check above has already reported.
     await checkViewTypes(await views, typed, cache, progress);

@@ -14,12 +14,15 @@ export const START_MODULE = "<start>";
 /** Alternatives to modules of Node and to globals of Node or the DOM, by name in lower case. */
 const INSTEAD: Readonly<Record<string, string>> = {
   buffer: "Uint8Array has toBase64, toHex and fromBase64, TextEncoder and TextDecoder are there",
+  child_process: "a servlet cannot start programs: do the work in it, or ask a service by fetch",
   crypto:
     "the global crypto has getRandomValues, randomUUID and subtle (digest, HMAC, AES-GCM); for others there are @noble/hashes, @noble/ciphers and @noble/curves",
   events: "install the package events",
   fs: "edge-servlets/files has functions of the same names",
   http: "fetch is there, for the hosts that allowed_hosts in servlet.json names",
+  net: "a servlet has no sockets: ask the service over HTTP, by fetch",
   path: "install the package path-browserify",
+  readline: "nobody types into a servlet: it asks its user by a form",
   process: "context.config gives what env_vars in servlet.json has",
   timers: "setTimeout and setInterval are there, and context.sleep",
   url: "URL and URLSearchParams are there",
@@ -36,6 +39,10 @@ const SAME: Readonly<Record<string, string>> = {
   https: "http",
   http2: "http",
   setImmediate: "timers",
+  tls: "net",
+  dgram: "net",
+  cluster: "child_process",
+  worker_threads: "child_process",
 };
 
 const ELSE = `take a package that does not need it; ${DOCS}/packages.md lists some`;

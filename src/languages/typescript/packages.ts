@@ -46,6 +46,9 @@ export class Packages {
   /** The replacements of each package whose browser build is used, by package folder. */
   readonly #inBrowsers = new Map<string, Replacements>();
 
+  /** The folders of packages that have modules of Node, as they have no build for browsers. */
+  readonly #withNode = new Set<string>();
+
   /** `servlet` is the servlet's folder. */
   constructor(servlet: string) {
     this.#servlet = servlet;
@@ -123,6 +126,22 @@ export class Packages {
       }
     }
     return isBetter;
+  }
+
+  /** True for the folder of a package whose modules of Node are to be resolved. */
+  hasNode(folder: string): boolean {
+    return this.#withNode.has(folder);
+  }
+
+  /** Lets packages have the modules of Node that they lack, according to these errors. False if none had to. */
+  takeNode(errors: readonly Message[], has: (name: string) => boolean): boolean {
+    const before = this.#withNode.size;
+    for (const error of errors) {
+      const name = nodeModuleOf(error);
+      const of = packageOf(resolve(error.location?.file ?? ""));
+      if (name !== undefined && of !== undefined && has(name)) this.#withNode.add(of.folder);
+    }
+    return this.#withNode.size > before;
   }
 
   /** The author's file that imports the package of `file`, directly or through packages not in `without`. */

@@ -28,6 +28,7 @@
     "get_prompt",
     "complete",
     "on_roots_list_changed",
+    "environment",
   ];
   /** @type {{ files: string[], lines: string }} */
   let sources = { files: [], lines: "" };
@@ -106,5 +107,6 @@
   globalThis.__begin = (which) => globalThis.__servlet.begin(exported[which]);
   globalThis.__rejected = (promise, reason, isHandled) =>
     globalThis.__servlet?.rejection(promise, reason, isHandled !== 0);
+  globalThis.__loaded = () => globalThis.__servlet?.loaded?.() ?? 0;
   globalThis.__turn = () => globalThis.__servlet.turn();
 }

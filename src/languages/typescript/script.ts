@@ -32,6 +32,8 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
   const packages = new Packages(folder);
   const options = {
     ...OPTIONS,
+    // As in servlets.tsconfig.json, and independent of the author's tsconfig.json.
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     stdin: await startOf(entry),
     plugins: [readableFiles(folder), ownPackage, packages.plugin],
   };
@@ -39,7 +41,7 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
     try {
       const { text, places } = await built(options);
       const check = text.includes("Intl") ? await intlCheck(options) : "";
-      const table = `__sources(${JSON.stringify(places.table())}); __kit.make(${JSON.stringify(lazyModulesIn(text))});`;
+      const table = prologueOf(text, places);
       return {
         text: `${table} try {\n${text}${check}${AT_END}`,
         explain: (thrown) => loadFailure(thrown, places),
@@ -53,6 +55,10 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
     }
   }
 }
+
+/** The statements with which a script begins, in one line. */
+export const prologueOf = (text: string, places: SourceLocations): string =>
+  `__sources(${JSON.stringify(places.table())}); __kit.make(${JSON.stringify(lazyModulesIn(text))});`;
 
 /** The end of the script. It passes an exception and its stack trace to the bundle step as text. */
 const AT_END =
@@ -81,7 +87,10 @@ const WATCH = `{
   Math.random = () => (note("Math.random()"), random());
 }`.replaceAll("\n", " ");
 
-async function built(options: BuildOptions): Promise<{ text: string; places: SourceLocations }> {
+/** Bundles; uses of globals that packages prefer to `fetch` are written so that they do not find them. */
+export async function built(
+  options: BuildOptions,
+): Promise<{ text: string; places: SourceLocations }> {
   const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
   const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
   const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
@@ -106,7 +115,7 @@ const UNTRIED = ["EventSource", "SharedWorker", "Worker", "XMLHttpRequest"].map(
  * Code at the end of the script that throws if the author's code uses `Intl` without a package that provides it. Files
  * with `typeof Intl` are exempt.
  */
-async function intlCheck(options: BuildOptions): Promise<string> {
+export async function intlCheck(options: BuildOptions): Promise<string> {
   const marked = await built({ ...options, define: { ...OPTIONS.define, Intl: INTL } });
   const uses = marked.text.split("\n").flatMap((line, number) =>
     [...line.matchAll(new RegExp(`(typeof )?\\b${INTL}\\b`, "g"))].map(({ index, 1: asks }) => ({
@@ -127,7 +136,7 @@ async function intlCheck(options: BuildOptions): Promise<string> {
 /** Replaces `Intl` in a bundle that is only searched for its uses. */
 const INTL = "Intl_of_the_author";
 
-const OPTIONS = {
+export const OPTIONS = {
   bundle: true,
   write: false,
   outfile: "servlet.js",
@@ -140,8 +149,6 @@ const OPTIONS = {
   legalComments: "none",
   logLevel: "silent",
   logLimit: 0,
-  // As in servlets.tsconfig.json, and independent of the author's tsconfig.json.
-  tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   define: { "process.env.NODE_ENV": '"production"' },
 } satisfies BuildOptions;
 
@@ -227,7 +234,7 @@ function lazyModulesIn(text: string): string[] {
   });
 }
 
-const isBuildFailure = (error: unknown): error is BuildFailure =>
+export const isBuildFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && "errors" in error;
 
 /** Modules that are bundled with each servlet that imports them, by import name. */
@@ -236,14 +243,23 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
   "edge-servlets/api": join(sdk, `api${OWN_EXTENSION}`),
 };
 const KIT = "kit";
-/** The exports of each module of the kit. */
+
+/** The exports of each module of the kit, by its place in the global `__kit`. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
   servlet: [...Object.keys(await import("../../kit/servlet.ts")), "convertWith"].toSorted(),
   files: Object.keys(await import("../../kit/files.ts")).toSorted(),
+  "shared.answers": Object.keys(await import("../../kit/answers.ts")),
+  "shared.context": Object.keys(await import("../../kit/context.ts")),
+  "shared.host": Object.keys(await import("../../kit/host.ts")),
+  "shared.json": Object.keys(await import("../../kit/json.ts")),
+  "shared.random": Object.keys(await import("../../kit/random.ts")),
+  "shared.run": Object.keys(await import("../../kit/run.ts")),
+  "shared.schema": Object.keys(await import("../../kit/schema.ts")),
+  "shared.templates": Object.keys(await import("../../kit/templates.ts")),
 };
 
 /** Resolves `edge-servlets/servlet` to the kit in the interpreter, independent of the servlet's folder. */
-const ownPackage: Plugin = {
+export const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
     // Schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
@@ -255,6 +271,13 @@ const ownPackage: Plugin = {
         ? { path: "servlet", namespace: KIT }
         : undefined,
     );
+    // The modules of `servers/` are part of a script, and share those beside them with the kit.
+    on.onResolve({ filter: /^\.\.\/\w+\.[jt]s$/ }, ({ path, importer }) => {
+      const name = `shared.${basename(path, OWN_EXTENSION)}`;
+      return dirname(importer) === join(sdk, "servers") && name in KIT_NAMES
+        ? { path: name, namespace: KIT }
+        : undefined;
+    });
     on.onResolve({ filter: /^edge-servlets(\/|$)/ }, ({ path }) =>
       /^edge-servlets\/(servlet|files)$/.test(path)
         ? { path: basename(path), namespace: KIT }

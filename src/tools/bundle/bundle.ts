@@ -197,7 +197,7 @@ async function readAll(
   const read = await inTurns(all, async (found) => {
     const { source } = found;
     if (!isInterpreted(source)) return [];
-    const load = await refusals.collect(() => source.language.read(source.files[0]!));
+    const load = await refusals.collect(() => source.language.read(source.files[0]!, found));
     return load === undefined ? [] : [[found, load] as const];
   });
   return new Map(read.flat());

@@ -1,4 +1,5 @@
 /** The interface of a language that servlets can be written in. `src/languages/index.ts` lists the languages. */
+import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import type { Cached, Prepared } from "./wasm/prepare.ts";
 import type { Snapshot } from "./wasm/snapshot.ts";
 
@@ -40,8 +41,8 @@ export interface InterpretedLanguage extends BuiltLanguage {
   waits: RegExp;
   /** The patch over the prepared interpreter with which it has started and loaded its kit. */
   base(interpreter: Prepared, cache: string): Promise<Cached>;
-  /** Reads the servlet in this file. Throws a `Refusal` that names file and line. */
-  read(entry: string): Promise<Load>;
+  /** Reads the servlet in this file and folder. Throws a `Refusal` that names file and line. */
+  read(entry: string, found: { place: string; manifest: Manifest }): Promise<Load>;
   /**
    * Checks the servlets in these files while they are prepared, then the view scripts of all servlets. Throws a
    * `Refusal`.

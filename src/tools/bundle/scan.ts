@@ -78,6 +78,8 @@ async function scanFolder(
   // A .wasm or .wat file does not make its folder a servlet: the folder may hold several. Any other source does.
   const marks = new Set([
     "servlet.json",
+    // Of a server for another SDK.
+    "package.json",
     ...languages.flatMap((language) => ("files" in language ? language.files : [])),
   ]);
   if (entries.some(({ name }) => marks.has(name))) {

@@ -34,7 +34,7 @@ const sayings: InterpretedLanguage = {
     );
     const script = `import { defineServlet } from "edge-servlets/servlet";
 export default defineServlet({ tools: { ${tools.join(", ")} } });`;
-    return typescript.read(await write("read/servlet.ts", script));
+    return typescript.read(await write("read/servlet.ts", script), { place: "", manifest: {} });
   },
 };
 

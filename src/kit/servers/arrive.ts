@@ -1,0 +1,183 @@
+/**
+ * Runs the modules of a server that was written for another SDK, and then answers by what they have made. They run
+ * when the servlet is built, and what they make is in its image, unless it depends on values that are not known then:
+ * in that case they run in a call.
+ */
+import { messageOf, misuseAtBuild, type ServletEntry, running, thrownText } from "../host.ts";
+import { random } from "../random.ts";
+import { entryOf } from "../run.ts";
+import type { Opened } from "./start.ts";
+
+declare global {
+  /** Set by the servlet's script: see `start.ts`. */
+  var __open: (() => Promise<Opened>) | undefined;
+}
+
+/** What the bundle step has learnt of a servlet whose modules run in a call. */
+export interface Learnt {
+  exports: readonly string[];
+  /** Outputs of lists, by export. */
+  lists: Readonly<Record<string, string>>;
+}
+
+/** Such servers add nothing to their manifest. */
+const NO_MANIFEST = { views: {}, tools: {} };
+
+/** The export that runs the modules, and does nothing else. */
+const ENVIRONMENT = "environment";
+
+/** Exports whose output the bundle step learns. */
+const LISTS = ["list_tools", "list_resources", "list_resource_templates", "list_prompts"];
+
+type Entry = ReturnType<typeof entryOf>;
+
+/** A servlet that is being opened: its modules run, and what they do not await is waited for, too. */
+class Opening {
+  opened: Opened | undefined;
+  failure: unknown;
+  /** Goes on when no job is left. */
+  #wake: (() => void) | undefined;
+  #hasRun = false;
+  readonly #rejected = new Map<object, unknown>();
+
+  constructor(evaluate: () => Promise<void>) {
+    this.#open(evaluate).then(
+      (opened) => (this.opened = opened),
+      (error: unknown) => (this.failure = error),
+    );
+  }
+
+  async #open(evaluate: () => Promise<void>): Promise<Opened> {
+    await evaluate();
+    await new Promise<void>((resolve) => (this.#wake = resolve));
+    const open = globalThis.__open!;
+    globalThis.__open = undefined;
+    return open();
+  }
+
+  /** To be called when no job is left, and once before: false when it has ended. */
+  goOn(): boolean {
+    if (!this.#hasRun) return (this.#hasRun = true);
+    if (this.opened !== undefined || this.failure !== undefined) return false;
+    if (this.#wake === undefined) {
+      this.failure = new Error(
+        "Module scope awaits what never comes: only handlers may wait for the network or for time.",
+      );
+      return false;
+    }
+    this.#wake();
+    this.#wake = undefined;
+    return true;
+  }
+
+  rejection(promise: object, reason: unknown, handled: boolean): void {
+    if (handled) this.#rejected.delete(promise);
+    else this.#rejected.set(promise, reason);
+  }
+
+  /** Why it has failed, with what was rejected and not caught. */
+  get why(): string {
+    return [this.failure, ...this.#rejected.values()].map(thrownText).join("\n");
+  }
+}
+
+/** Makes the servlet of a script, whose modules run now, or, with what was `learnt` before, in a call. */
+export function arrive(evaluate: () => Promise<void>, isLearning: boolean, learnt?: Learnt): void {
+  Math.random = random;
+  const entry = learnt === undefined ? now(evaluate, isLearning) : later(evaluate, learnt);
+  globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: NO_MANIFEST };
+}
+
+type Arriving = Omit<ServletEntry, "manifest" | "misuse">;
+
+/** A servlet whose modules run while it is built; its lists are part of its description if they are to be learnt. */
+function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
+  const opening = new Opening(evaluate);
+  const lists: Record<string, string> = {};
+  let learning: Promise<void> | undefined;
+  let failure: unknown;
+  const learn = async ({ answers }: Opened): Promise<void> => {
+    for (const name of LISTS) {
+      if (isLearning && name in answers) lists[name] = String(await answers[name]!({}));
+    }
+  };
+  let isLearnt = false;
+  return {
+    exports: [],
+    begin() {},
+    turn: () => 1,
+    rejection: (promise, reason, handled) => opening.rejection(promise, reason, handled),
+    loaded() {
+      if (opening.goOn()) return 2;
+      const { opened } = opening;
+      if (opened === undefined) throw opening.why;
+      if (learning === undefined) {
+        learning = learn(opened).then(
+          () => void (isLearnt = true),
+          (error: unknown) => void (failure = error),
+        );
+        return 2;
+      }
+      if (failure !== undefined) throw thrownText(failure);
+      if (!isLearnt) throw "A list awaits what never comes.";
+      const entry = entryOf(opened.answers);
+      globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: NO_MANIFEST };
+      const { read, instructions } = opened;
+      __host.output(
+        JSON.stringify({
+          exports: entry.exports,
+          manifest: NO_MANIFEST,
+          lists,
+          read,
+          instructions,
+        }),
+      );
+      return 0;
+    },
+  };
+}
+
+/** A servlet whose modules run in a call: in the first of an instance, and again where a value has changed since. */
+function later(evaluate: () => Promise<void>, { exports, lists }: Learnt): Arriving {
+  let opening: Opening | undefined;
+  let entry: Entry | undefined;
+  let asked = "";
+  let output: string | undefined;
+  return {
+    exports,
+    begin(name) {
+      asked = name;
+      output = Object.hasOwn(lists, name) ? lists[name] : undefined;
+      if (output !== undefined) return;
+      if (opening?.opened?.hasChanged() === true) opening = entry = undefined;
+      if (entry !== undefined) return entry.begin(name);
+      running.call = false;
+      opening = new Opening(evaluate);
+    },
+    turn() {
+      if (output !== undefined) {
+        __host.output(output);
+        return 0;
+      }
+      if (entry !== undefined) return entry.turn();
+      if (opening!.goOn()) return 2;
+      const { opened, failure } = opening!;
+      if (opened === undefined) {
+        __host.log(4, `Module scope failed: ${opening!.why}`);
+        __host.fail(`The servlet could not start: ${messageOf(failure)}`);
+        opening = undefined;
+        return 1;
+      }
+      entry = entryOf(opened.answers);
+      if (asked === ENVIRONMENT) return 0;
+      entry.begin(asked);
+      return 2;
+    },
+    rejection: (promise, reason, handled) =>
+      (entry ?? opening)?.rejection(promise, reason, handled),
+    loaded() {
+      __host.output(JSON.stringify({ exports, manifest: NO_MANIFEST }));
+      return 0;
+    },
+  };
+}

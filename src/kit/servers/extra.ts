@@ -1,0 +1,155 @@
+/** What handlers of the official SDK get beside their arguments, of the call that runs. */
+import { context } from "../context.ts";
+import { RpcError } from "../run.ts";
+import { jsonSchemaOf } from "../schema.ts";
+import type { Json } from "./registry.ts";
+
+interface Request {
+  method: string;
+  params?: Json;
+}
+
+interface Options {
+  timeout?: number;
+  maxTotalTimeout?: number;
+}
+
+/** Asks the client, as the SDK's `request` does. */
+export async function ask({ method, params = {} }: Request, options?: Options): Promise<unknown> {
+  switch (method) {
+    case "elicitation/create":
+      return elicit(params, options);
+    case "sampling/createMessage":
+      return context.sample(params as never);
+    case "roots/list":
+      return { roots: await context.roots() };
+    case "ping":
+      return {};
+    default:
+      throw new RpcError(-32601, `A servlet cannot ask its client for ${method}.`);
+  }
+}
+
+/** Asks for a form or a page; `requestedSchema` may be a schema of zod. */
+export async function elicit(params: Json, options: Options = {}): Promise<unknown> {
+  const timeout = options.timeout ?? options.maxTotalTimeout;
+  const rest = timeout === undefined ? {} : { timeout };
+  if (params["mode"] === "url") {
+    const { message, url, elicitationId } = params as Record<string, string>;
+    const which = elicitationId === undefined ? {} : { elicitationId };
+    return context.elicitUrl({ message: message!, url: url!, ...which, ...rest });
+  }
+  const schema = jsonSchemaOf(params["requestedSchema"], "input", "The schema of a form");
+  return context.elicit({ message: String(params["message"]), schema: schema as never, ...rest });
+}
+
+/** Tells the client, as the SDK's `notification` does. What clients get no notification of is logged. */
+export async function notify({ method, params = {} }: Request): Promise<void> {
+  switch (method) {
+    case "notifications/progress": {
+      const { progress, total, message } = params as {
+        progress: number;
+        total?: number;
+        message?: string;
+      };
+      return context.progress(progress, total, message);
+    }
+    case "notifications/message":
+      return log(params);
+    case "notifications/tools/list_changed":
+      return context.notifyToolsChanged();
+    case "notifications/prompts/list_changed":
+      return context.notifyPromptsChanged();
+    case "notifications/resources/list_changed":
+      return context.notifyResourcesChanged();
+    case "notifications/resources/updated":
+      return context.notifyResourceUpdated(String(params["uri"]));
+    case "notifications/elicitation/complete":
+      return context.notifyElicitationComplete(String(params["elicitationId"]));
+    default:
+      console.warn(`Clients get no notification ${method} from a servlet.`);
+  }
+}
+
+export function log({ level, data, logger }: Json): void {
+  context.log(level as never, data, logger as string | undefined);
+}
+
+/** Who calls: undefined for an anonymous caller. The caller's token is not given to servlets. */
+export function authInfo() {
+  const { principal } = context.client;
+  if (principal === undefined || principal === "anonymous") return undefined;
+  return { token: "", clientId: principal, scopes: [], extra: { principal } };
+}
+
+export const clientCapabilities = (): Json => context.client.capabilities;
+
+export function clientVersion(): { name: string; version: string } | undefined {
+  const { name, version } = context.client;
+  return name === undefined ? undefined : { name, version: version ?? "" };
+}
+
+/**
+ * The last argument of handlers: of `@modelcontextprotocol/sdk` its own members, of `@modelcontextprotocol/server` `mcpReq`
+ * and `http`.
+ */
+export class Extra {
+  readonly #method: string;
+  /** The state that a call goes on with, as the server's `verify` gave it. */
+  readonly #state: unknown;
+
+  constructor(method: string, state?: unknown) {
+    this.#method = method;
+    this.#state = state;
+  }
+  get signal() {
+    return context.signal;
+  }
+  get requestId() {
+    return context.id;
+  }
+  get _meta() {
+    return context.meta;
+  }
+  get authInfo() {
+    return authInfo();
+  }
+  /** An opaque name of the session, where there is one. */
+  get sessionId() {
+    return (context.client as { session?: string }).session;
+  }
+  /** Servlets see no headers of HTTP. */
+  get requestInfo() {
+    return { headers: {} };
+  }
+  get sendNotification() {
+    return notify;
+  }
+  get sendRequest() {
+    return (request: Request, _schema?: unknown, options?: Options) => ask(request, options);
+  }
+  closeSSEStream(): void {}
+  closeStandaloneSSEStream(): void {}
+
+  get http() {
+    const info = authInfo();
+    return { ...(info && { authInfo: info }), closeSSE() {}, closeStandaloneSSE() {} };
+  }
+  get mcpReq() {
+    const state = this.#state ?? context.requestState;
+    return {
+      method: this.#method,
+      id: context.id,
+      _meta: context.meta,
+      signal: context.signal,
+      inputResponses: context.inputResponses,
+      requestState: () => state,
+      send: ask,
+      notify,
+      log: async (level: string, data: unknown, logger?: string) => log({ level, data, logger }),
+      elicitInput: elicit,
+      requestSampling: (params: Json) => ask({ method: "sampling/createMessage", params }),
+      listRoots: () => ask({ method: "roots/list" }),
+    };
+  }
+}

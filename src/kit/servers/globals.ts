@@ -1,0 +1,13 @@
+/** Globals of Node, for the scripts that use them. */
+export { Buffer } from "node:buffer";
+export {
+  clearImmediate,
+  clearInterval,
+  clearTimeout,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from "./node-timers.ts";
+export { process } from "./process.ts";
+
+export const global = globalThis;

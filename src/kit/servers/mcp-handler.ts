@@ -1,0 +1,12 @@
+/** `mcp-handler`, and `@vercel/mcp-adapter` as it was called before. */
+export {
+  createVercelHandler as createMcpHandler,
+  createVercelHandler as createMcpRouteHandler,
+  metadataCorsOptionsRequestHandler,
+  protectedResourceHandler,
+  withMcpAuth,
+  withMcpAuth as experimental_withMcpAuth,
+} from "./handlers.ts";
+
+export const generateProtectedResourceMetadata = (): object => ({});
+export const getPublicOrigin = (): string => "";

@@ -1,0 +1,340 @@
+/** `McpServer` of the official SDK, of both of its generations. */
+import { running } from "../host.ts";
+import type {
+  Complete,
+  PromptSpec,
+  ResourceSpec,
+  ResourceTemplateSpec,
+  ToolSpec,
+} from "../specs.ts";
+import { ToolError } from "../schema.ts";
+import { isObject } from "../../server/kernel/core/model.ts";
+import { ErrorCode, ProtocolError } from "./errors.ts";
+import { log } from "./extra.ts";
+import { change, type Json } from "./registry.ts";
+import { argumentOf, innerOf, isShape, schemaOf, shapeOf } from "./schemas.ts";
+import { Server, type ServerInfo, type ServerOptions } from "./server.ts";
+
+type Callback = (...given: unknown[]) => unknown;
+
+/** Something registered, by whose methods an author changes it later. */
+interface Registered {
+  [member: string]: unknown;
+  callback: Callback;
+  enabled: boolean;
+  enable(): void;
+  disable(): void;
+  remove(): void;
+  update(updates: Json): void;
+}
+
+/** What is registered of one kind, by its name or URI. */
+class Group {
+  readonly all = new Map<string, Registered>();
+  readonly #what: string;
+  /** The member of updates that has the key. */
+  readonly #key: string;
+  readonly #told: () => unknown;
+
+  constructor(what: string, key: string, told: () => unknown) {
+    this.#what = what;
+    this.#key = key;
+    this.#told = told;
+  }
+
+  add(key: string, members: Json & { callback: Callback }): Registered {
+    if (this.all.has(key)) throw new Error(`${this.#what} ${key} is already registered`);
+    let place = key;
+    const one: Registered = {
+      ...members,
+      enabled: true,
+      enable: () => one.update({ enabled: true }),
+      disable: () => one.update({ enabled: false }),
+      remove: () => one.update({ [this.#key]: null }),
+      update: ({ [this.#key]: moved, ...updates }) => {
+        if (moved !== undefined && moved !== place) {
+          this.all.delete(place);
+          if (typeof moved === "string") this.all.set((place = moved), one);
+        }
+        Object.assign(one, Object.fromEntries(given(updates)));
+        this.#changed();
+      },
+    };
+    this.all.set(key, one);
+    this.#changed();
+    return one;
+  }
+
+  #changed(): void {
+    change();
+    this.#told();
+  }
+
+  /** By key: what `make` makes of those that are enabled. */
+  enabled<T>(make: (one: Registered, key: string) => T): Record<string, T> {
+    const some = [...this.all].filter(([, { enabled }]) => enabled);
+    return Object.fromEntries(some.map(([key, one]) => [key, make(one, key)]));
+  }
+}
+
+const given = (members: Json) => Object.entries(members).filter(([, value]) => value !== undefined);
+
+/** The members of an object that are listed: those of these names that have a value. */
+export const listed = (one: Json, names: readonly string[]) =>
+  Object.fromEntries(given(one).filter(([name]) => names.includes(name)));
+
+const ANY_ARGUMENTS = { type: "object", properties: {} };
+
+const COMPLETABLE = Symbol.for("mcp.completable");
+
+/** Gives an argument of a prompt completions. */
+export function completable<T extends object>(schema: T, complete: Callback): T {
+  return Object.defineProperty(schema, COMPLETABLE, { value: { complete }, configurable: true });
+}
+
+const completerOf = (schema: unknown): Callback | undefined =>
+  isObject(schema)
+    ? (schema as { [COMPLETABLE]?: { complete: Callback } })[COMPLETABLE]?.complete
+    : undefined;
+
+export const isCompletable = (schema: unknown): boolean => completerOf(schema) !== undefined;
+
+/** The URI template of resources, with what lists and completes them. */
+export class ResourceTemplate {
+  readonly uriTemplate: UriTemplate;
+  readonly #callbacks: { list?: Callback; complete?: Record<string, Callback> };
+
+  constructor(
+    template: string | UriTemplate,
+    callbacks: { list?: Callback; complete?: Record<string, Callback> } = {},
+  ) {
+    this.uriTemplate = typeof template === "string" ? new UriTemplate(template) : template;
+    this.#callbacks = callbacks;
+  }
+  get listCallback() {
+    return this.#callbacks.list;
+  }
+  completeCallback(variable: string) {
+    return this.#callbacks.complete?.[variable];
+  }
+  get completions() {
+    return this.#callbacks.complete ?? {};
+  }
+}
+
+export class UriTemplate {
+  readonly #template: string;
+
+  constructor(template: string) {
+    this.#template = template;
+  }
+  toString() {
+    return this.#template;
+  }
+}
+
+/** `McpServer` of `@modelcontextprotocol/sdk` and of `@modelcontextprotocol/server`. */
+export class McpServer {
+  readonly server: Server;
+  readonly #tools: Group;
+  readonly #resources: Group;
+  readonly #templates: Group;
+  readonly #prompts: Group;
+
+  constructor(info: ServerInfo, options?: ServerOptions) {
+    const server = new Server(info, options);
+    this.server = server;
+    this.#tools = new Group("Tool", "name", () => this.sendToolListChanged());
+    this.#resources = new Group("Resource", "uri", () => this.sendResourceListChanged());
+    this.#templates = new Group("Resource template", "name", () => this.sendResourceListChanged());
+    this.#prompts = new Group("Prompt", "name", () => this.sendPromptListChanged());
+    server.spec = () => ({
+      tools: this.#tools.enabled((one, name) => this.#toolOf(one, name)),
+      resources: this.#resources.enabled((one) => this.#resourceOf(one)),
+      resourceTemplates: Object.fromEntries(
+        Object.entries(this.#templates.enabled((one, name) => this.#templateOf(one, name))).map(
+          ([, { source, spec }]) => [source, spec],
+        ),
+      ),
+      prompts: this.#prompts.enabled((one, name) => this.#promptOf(one, name)),
+    });
+  }
+
+  connect(transport?: unknown): Promise<void> {
+    return this.server.connect(transport);
+  }
+  close(): Promise<void> {
+    return this.server.close();
+  }
+  isConnected(): boolean {
+    return this.server.transport !== undefined;
+  }
+  async sendLoggingMessage(params: Json): Promise<void> {
+    log(params);
+  }
+  sendToolListChanged(): void {
+    if (running.call) void this.server.sendToolListChanged();
+  }
+  sendResourceListChanged(): void {
+    if (running.call) void this.server.sendResourceListChanged();
+  }
+  sendPromptListChanged(): void {
+    if (running.call) void this.server.sendPromptListChanged();
+  }
+
+  registerTool(name: string, config: Json, callback: Callback): Registered {
+    const { inputSchema, outputSchema, ...rest } = config;
+    const what = `The schema of the tool ${name}`;
+    const [input, output] = [schemaOf(inputSchema, what), schemaOf(outputSchema, what)];
+    return this.#tools.add(name, { ...rest, inputSchema: input, outputSchema: output, callback });
+  }
+
+  registerResource(
+    name: string,
+    place: string | ResourceTemplate,
+    metadata: Json,
+    callback: Callback,
+  ): Registered {
+    const members = { name, metadata, callback };
+    if (typeof place === "string") return this.#resources.add(place, members);
+    return this.#templates.add(name, { ...members, template: place });
+  }
+
+  registerPrompt(name: string, config: Json, callback: Callback): Registered {
+    const { argsSchema, ...rest } = config;
+    const schema = schemaOf(argsSchema, `The schema of the prompt ${name}`);
+    return this.#prompts.add(name, { ...rest, argsSchema: schema, callback });
+  }
+
+  /** The deprecated form: a name, and before the callback any of a description, a shape and annotations. */
+  tool(name: string, ...rest: unknown[]): Registered {
+    const callback = rest.pop() as Callback;
+    const description = typeof rest[0] === "string" ? rest.shift() : undefined;
+    const inputSchema = isShape(rest[0]) ? rest.shift() : undefined;
+    const annotations = rest.shift();
+    if (isObject(annotations) && Object.values(annotations).some(isObject)) {
+      throw new Error(
+        `Tool ${name} expected a Zod schema or ToolAnnotations, but received an unrecognized object`,
+      );
+    }
+    return this.registerTool(name, { description, inputSchema, annotations }, callback);
+  }
+
+  resource(name: string, place: string | ResourceTemplate, ...rest: unknown[]): Registered {
+    const callback = rest.pop() as Callback;
+    return this.registerResource(name, place, (rest[0] ?? {}) as Json, callback);
+  }
+
+  prompt(name: string, ...rest: unknown[]): Registered {
+    const callback = rest.pop() as Callback;
+    const description = typeof rest[0] === "string" ? rest.shift() : undefined;
+    return this.registerPrompt(name, { description, argsSchema: rest[0] }, callback);
+  }
+
+  get experimental() {
+    const registerToolTask = (name: string): never => {
+      throw new Error(
+        `Tasks are the server's: register ${name} by registerTool, and the server makes a task of a call that waits.`,
+      );
+    };
+    return { tasks: { registerToolTask } };
+  }
+
+  #toolOf(one: Registered, name: string): ToolSpec {
+    const { callback, inputSchema, outputSchema, paramsSchema = inputSchema } = one;
+    const input = schemaOf(paramsSchema, `The schema of the tool ${name}`);
+    const extra = () => this.server.extraFor("tools/call");
+    const call =
+      input === undefined
+        ? async () => callback(await extra())
+        : async (args: unknown) => callback(args, await extra());
+    return {
+      ...listed(one, ["title", "description", "annotations", "icons", "_meta"]),
+      input: input ?? ANY_ARGUMENTS,
+      ...(outputSchema !== undefined && { output: outputSchema }),
+      handler: async (args: unknown) => {
+        try {
+          return (await call(args)) as never;
+        } catch (error) {
+          if (!(error instanceof ProtocolError)) throw error;
+          if (error.code === ErrorCode.UrlElicitationRequired) throw error;
+          // In a tool, the SDK makes a result of an error of the protocol.
+          throw new ToolError(error.message);
+        }
+      },
+    };
+  }
+
+  #resourceOf({ name, metadata, callback }: Registered): ResourceSpec {
+    return {
+      name: name as string,
+      ...(metadata as Json),
+      read: async (uri) =>
+        callback(new URL(uri), await this.server.extraFor("resources/read")) as never,
+    };
+  }
+
+  #templateOf(one: Registered, name: string): { source: string; spec: ResourceTemplateSpec } {
+    const { metadata, callback } = one;
+    const template = one["template"] as ResourceTemplate;
+    const extra = (method: string) => this.server.extraFor(method);
+    const { listCallback, completions } = template;
+    const complete = Object.entries(completions).map(([variable, found]) => [
+      variable,
+      completeBy(found),
+    ]);
+    const list = async () => {
+      const found = (await listCallback!(await extra("resources/list"))) as { resources: Json[] };
+      return found.resources.map((each) => ({ ...(metadata as Json), ...each }));
+    };
+    const spec = {
+      name,
+      ...(metadata as Json),
+      read: async (uri: string, variables: object) =>
+        callback(new URL(uri), variables, await extra("resources/read")),
+      ...(listCallback && { list }),
+      ...(complete.length > 0 && { complete: Object.fromEntries(complete) as object }),
+    };
+    return { source: template.uriTemplate.toString(), spec: spec as never };
+  }
+
+  #promptOf(one: Registered, name: string): PromptSpec<Record<string, unknown>> {
+    const { callback, argsSchema } = one;
+    const schema = schemaOf(argsSchema, `The schema of the prompt ${name}`);
+    const shape = shapeOf(schema) ?? {};
+    const extra = () => this.server.extraFor("prompts/get");
+    const args = Object.entries(shape).map(([argument, member]) => {
+      const completer = completerOf(member) ?? completerOf(innerOf(member));
+      const complete = completer && { complete: completeBy(completer) };
+      return [argument, { ...argumentOf(member), ...complete }];
+    });
+    return {
+      ...listed(one, ["title", "description", "icons", "_meta"]),
+      ...(args.length > 0 && { arguments: Object.fromEntries(args) as never }),
+      get: async (values: unknown) => {
+        if (schema === undefined) return callback(await extra()) as never;
+        return callback(await settled(schema, values, name), await extra()) as never;
+      },
+    };
+  }
+}
+
+/** The arguments of a prompt after the schema's defaults and transforms. */
+async function settled(schema: object, values: unknown, name: string): Promise<unknown> {
+  if (!("~standard" in schema)) return values;
+  const { validate } = schema["~standard"] as {
+    validate(value: unknown): Promise<{ value?: unknown; issues?: { message: string }[] }>;
+  };
+  const { value, issues } = await validate(values);
+  if (!issues) return value;
+  const why = issues.map(({ message }) => message).join("; ");
+  throw new ProtocolError(ErrorCode.InvalidParams, `Invalid arguments for prompt ${name}: ${why}`);
+}
+
+/** The most completions that a client gets. */
+const COMPLETIONS = 100;
+
+const completeBy =
+  (complete: Callback): Complete =>
+  async (value, { arguments: before }) =>
+    ((await complete(value, { arguments: before })) as string[]).slice(0, COMPLETIONS);

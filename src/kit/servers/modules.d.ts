@@ -1,0 +1,15 @@
+/** What the bundle step makes of the zod that a servlet has: see `src/languages/typescript/sdks.ts`. */
+declare module "edge-servlets/zod-of-servlet" {
+  export const objects: Record<"modern" | "old", (shape: Record<string, unknown>) => unknown>;
+  export const convert: Parameters<typeof import("../schema.ts").convertWith>[0];
+}
+
+declare module "node:buffer" {
+  interface Bytes extends Uint8Array<ArrayBuffer> {
+    toString(encoding?: string): string;
+  }
+  export const Buffer: {
+    from(data: unknown, encoding?: string): Bytes;
+    isBuffer(value: unknown): boolean;
+  };
+}

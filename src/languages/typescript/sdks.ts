@@ -1,0 +1,148 @@
+/** SDKs of other servers, each with the module of the kit that stands in for it. */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { SERVERS, standIn } from "./stand-in.ts";
+
+const { schemas } = await import("../../kit/servers/schemas-of-types.ts");
+
+/** Modules that make a servlet of what imports them, by pattern of their names; the last that matches counts. */
+const SDKS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^@modelcontextprotocol\/sdk(\/(server|shared|experimental|validation)\b.*|\/inMemory(\.js)?)?$/,
+    "sdk-v1",
+  ],
+  [/^@modelcontextprotocol\/sdk\/types(\.js)?$/, "sdk-types"],
+  [/^@modelcontextprotocol\/(server|node|express|hono|fastify|core)(\/.*)?$/, "sdk-v2"],
+  [/^agents\/mcp(\/server)?$/, "agents-mcp"],
+  [/^(mcp-handler|@vercel\/mcp-adapter)(\/next)?$/, "mcp-handler"],
+  [/^fastmcp$/, "fastmcp"],
+  [/^xmcp$/, "xmcp"],
+];
+
+/** Modules around a server, whose work the server of servlets does. */
+const AROUND: readonly (readonly [RegExp, string])[] = [
+  [/^(express|hono|fastify|koa)(\/.*)?$/, "http"],
+  [/^@hono\/node-server(\/.*)?$/, "http"],
+  [/^cors$/, "middleware"],
+  [/^dotenv(\/config)?$/, "dotenv"],
+  [/^@cloudflare\/workers-oauth-provider$/, "oauth-provider"],
+];
+
+const found = (table: typeof SDKS, name: string): string | undefined =>
+  table.find(([pattern]) => pattern.test(name))?.[1];
+
+/** True for the name of a module of an SDK for servers. */
+export const isSdk = (name: string): boolean => found(SDKS, name) !== undefined;
+
+/** The SDK that a file imports, itself or by other files of its author; undefined if none. */
+export async function sdkOf(file: string): Promise<string | undefined> {
+  const { metafile } = await build({
+    ...{ entryPoints: [file], bundle: true, write: false, metafile: true, outdir: "out" },
+    ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
+    loader: { ".svg": "text", ".css": "empty", ".node": "empty" },
+  }).catch(() => ({ metafile: undefined }));
+  const imports = Object.values(metafile?.inputs ?? {}).flatMap((input) => input.imports);
+  return imports.find(({ path, external }) => external === true && isSdk(path))?.path;
+}
+
+/** Stand-ins with a default export. */
+const WITH_DEFAULT = new Set(["dotenv", "http", "middleware", "oauth-provider"]);
+
+const moduleOf = (name: string): string =>
+  ["*", ...(WITH_DEFAULT.has(name) ? ["{ default }"] : [])]
+    .map((what) => `export ${what} from ${JSON.stringify(standIn(name))};`)
+    .join("\n");
+
+/**
+ * Resolves the modules of SDKs, in the author's files and in packages, to their stand-ins. `zods` are the modules of zod that
+ * the servlet imports: noted while its lists are learnt, and known afterwards, when nothing is to be converted to JSON Schema.
+ */
+export const standIns = (folder: string, zods: Set<string>, isLearning: boolean): Plugin => ({
+  name: "stand-ins",
+  setup(on) {
+    on.onResolve({ filter: /^[^./]/ }, ({ path, namespace, importer }) => {
+      const name = found(SDKS, path) ?? found(AROUND, path);
+      if (name !== undefined) return { path: name, namespace: "stand-in" };
+      if (path === ZOD) return { path, namespace: ZOD };
+      const isOurs = namespace === ZOD || /[\\/]zod-to-json-schema[\\/]/.test(importer);
+      if (!isOurs && /^zod(\/|$)/.test(path)) zods.add(path);
+      return undefined;
+    });
+    on.onLoad({ filter: /^/, namespace: "stand-in" }, ({ path }) => ({
+      contents: path === "sdk-types" ? TYPES : moduleOf(path),
+      resolveDir: SERVERS,
+    }));
+    on.onLoad({ filter: /^/, namespace: ZOD }, async () => ({
+      contents: isLearning ? await learningZod(folder) : await zodOf(folder, zods),
+      resolveDir: resolve(folder),
+    }));
+    // The messages of zod 4 in fifty languages are more than half of it.
+    on.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, ({ path }) => ({
+      contents: 'export { default as en } from "./en.js";',
+      resolveDir: dirname(path),
+    }));
+  },
+});
+
+/** The module of the kit that has what it needs of the servlet's zod. */
+const ZOD = "edge-servlets/zod-of-servlet";
+
+const TYPES = `export * from ${JSON.stringify(standIn("sdk-v1"))};
+import { schemas } from ${JSON.stringify(standIn("schemas-of-types"))};
+export const { ${Object.keys(schemas).join(", ")} } = schemas;`;
+
+/** True for the modules of zod 3, and of zod 4, that there are beside a servlet. */
+async function zodsIn(
+  folder: string,
+): Promise<{ old?: string; isModern: (name: string) => boolean }> {
+  const version = await versionOf("zod", folder);
+  const [major = 0, minor = 0] = (version ?? "").split(".").map(Number);
+  const hasBoth = major >= 4 || (major === 3 && minor >= 25);
+  return {
+    ...(version !== undefined && { old: hasBoth ? "zod/v3" : "zod" }),
+    isModern: (name) => hasBoth && (major >= 4 ? name !== "zod/v3" : /^zod\/(v4|mini)/.test(name)),
+  };
+}
+
+const NO_ZOD = `{ throw new Error("zod is not installed beside the servlet"); }`;
+
+/** All that the servlet may need of zod, and what converts schemas to JSON Schema. */
+async function learningZod(folder: string): Promise<string> {
+  const { old, isModern } = await zodsIn(folder);
+  const hasModern = isModern("zod/v4");
+  return [
+    `import { convertWith } from ${JSON.stringify(standIn("convert"))};`,
+    objectsOf(hasModern, old),
+    hasModern
+      ? `import { toJSONSchema } from "zod/v4/core"; export const convert = convertWith(toJSONSchema);`
+      : `export const convert = convertWith();`,
+  ].join("\n");
+}
+
+/** What the servlet needs of zod, once its lists are known. */
+async function zodOf(folder: string, zods: ReadonlySet<string>): Promise<string> {
+  const { old, isModern } = await zodsIn(folder);
+  const hasOld = [...zods].some((name) => !isModern(name));
+  return `${objectsOf([...zods].some(isModern), hasOld ? old : undefined)}
+export const convert = () => ({});`;
+}
+
+/** How an object is made of a shape, of zod 4 and of zod 3. */
+const objectsOf = (hasModern: boolean, old: string | undefined): string =>
+  `${hasModern ? 'import { $ZodObject } from "zod/v4/core";' : ""}
+${old === undefined ? "" : `import { ZodObject } from "${old}";`}
+export const objects = {
+  modern: (shape) => ${hasModern ? `new $ZodObject({ type: "object", shape })` : NO_ZOD},
+  old: (shape) => ${old === undefined ? NO_ZOD : "ZodObject.create(shape)"},
+};`;
+
+async function versionOf(name: string, folder: string): Promise<string | undefined> {
+  try {
+    const path = createRequire(join(resolve(folder), "x.js")).resolve(`${name}/package.json`);
+    return (JSON.parse(await readFile(path, "utf8")) as { version: string }).version;
+  } catch {
+    return undefined;
+  }
+}

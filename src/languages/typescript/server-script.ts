@@ -1,0 +1,197 @@
+/** Bundles a server that was written for another SDK into the script of a servlet. */
+import { readdir, readFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { build, type BuildOptions, type Plugin } from "esbuild";
+import { readableFiles } from "../../tools/bundle/readable-files.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { bundleFailure, loadFailure, START_MODULE } from "./messages.ts";
+import { packageOf, Packages } from "./packages.ts";
+import { built, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script.ts";
+import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
+import { standIns } from "./sdks.ts";
+import { SERVERS, standIn } from "./stand-in.ts";
+
+/** A server's files, and the names that its manifest gives it. */
+export interface Server {
+  entry: string;
+  /** The servlet's folder. */
+  folder: string;
+  variables: readonly string[];
+  /** By the name of the variable that holds it. */
+  secrets: Readonly<Record<string, { service: string; user: string }>>;
+  /** True if its lists are asked for at run time. */
+  isDynamic: boolean;
+  /** The modules of zod that it imports, which are noted here. */
+  zods: Set<string>;
+}
+
+/** What running the script once, without the values of its environment, has shown. */
+export interface Learnt {
+  exports: readonly string[];
+  /** Outputs of lists, by export. */
+  lists: Readonly<Record<string, string>>;
+  /** Names of the environment that module scope reads. */
+  read: readonly string[];
+  instructions?: string | undefined;
+}
+
+export interface ServerScript {
+  text: string;
+  /** The message for an exception while loading the script. */
+  explain(thrown: string): string;
+}
+
+/**
+ * The script of a server; the first time without `learnt`, to learn its lists and what its module scope reads. Throws a
+ * `Refusal` with file and line.
+ */
+export async function bundleServer(server: Server, learnt?: Learnt): Promise<ServerScript> {
+  const { entry, folder, variables, secrets, isDynamic, zods } = server;
+  const isLearning = learnt === undefined;
+  const lists = isLearning || isDynamic ? {} : learnt.lists;
+  const packages = new Packages(folder);
+  const texts = new Map<string, string>();
+  const options: BuildOptions = {
+    ...OPTIONS,
+    format: "esm",
+    stdin: await startOf(entry),
+    loader: { ".svg": "text", ".md": "text", ".txt": "text", ".html": "text", ".css": "empty" },
+    inject: [standIn("globals")],
+    define: {
+      ...OPTIONS.define,
+      SERVLET_ENVIRONMENT: JSON.stringify({ variables, secrets, isLearning }),
+      SERVLET_LISTS: JSON.stringify(lists),
+      SERVLET_FILES: "__files",
+      SERVLET_ENTRY: JSON.stringify(placeOf(entry, folder)),
+    },
+    plugins: [
+      readableFiles(folder),
+      standIns(folder, zods, isLearning || isDynamic),
+      ownPackage,
+      nodeModules(packages),
+      serverFiles(server, texts),
+      packages.plugin,
+    ],
+  };
+  for (;;) {
+    try {
+      const { text, places } = await built(options);
+      const later = learnt !== undefined && learnt.read.length > 0 ? lateOf(learnt, lists) : "";
+      const files = text.includes("__files") ? await ownFiles(folder, texts) : {};
+      const mode = `${isLearning && !isDynamic}${later}`;
+      return {
+        text: `${prologueOf(text, places)} ${await arriving()} __arrive.arrive(async () => { "use strict"; const __files = ${JSON.stringify(files)};\n${text}}, ${mode});`,
+        explain: (thrown) => loadFailure(thrown, places),
+      };
+    } catch (error) {
+      if (!isBuildFailure(error)) throw error;
+      if (await packages.preferBrowsers(error.errors)) continue;
+      if (packages.takeNode(error.errors, (name) => nodeFile(name) !== undefined)) continue;
+      throw new Refusal(await bundleFailure(entry, error.errors, packages));
+    }
+  }
+}
+
+/** The files of the package that its modules name, by their path as the modules see it. */
+async function ownFiles(folder: string, texts: ReadonlyMap<string, string>) {
+  const files = await namedFiles(folder, texts);
+  return Object.fromEntries(
+    Object.entries(files).map(([path, data]) => [`/servlet/${path}`, data]),
+  );
+}
+
+const lateOf = ({ exports }: Learnt, lists: Learnt["lists"]): string =>
+  `, ${JSON.stringify({ exports, lists })}`;
+
+const startOf = async (entry: string) => ({
+  contents: `${basename(entry).startsWith("xmcp.config.") ? await filesOfXmcp(entry) : `import * as server from ${JSON.stringify(resolve(entry))};`}
+import { open } from ${JSON.stringify(standIn("start"))};
+globalThis.__open = () => open(server);`,
+  resolveDir: dirname(resolve(entry)),
+  sourcefile: START_MODULE,
+});
+
+/** The modules of a project of xmcp, as its server. */
+async function filesOfXmcp(entry: string): Promise<string> {
+  const folder = dirname(resolve(entry));
+  const kinds = await Promise.all(
+    ["tools", "prompts", "resources"].map(async (kind) => {
+      const root = join(folder, "src", kind);
+      const all = await readdir(root, { recursive: true }).catch(() => []);
+      return [kind, root, all.filter((file) => /\.[jt]sx?$/.test(file)).toSorted()] as const;
+    }),
+  );
+  const imports = kinds.flatMap(([kind, root, files]) =>
+    files.map((file, at) => `import * as ${kind}${at} from ${JSON.stringify(join(root, file))};`),
+  );
+  const groups = kinds.map(([kind, , files]) => {
+    const named = files.map(
+      (file, at) => `${JSON.stringify(file.replaceAll("\\", "/"))}: ${kind}${at}`,
+    );
+    return `${kind}: { ${named.join(", ")} }`;
+  });
+  return `import { serve } from ${JSON.stringify(standIn("xmcp"))};
+${imports.join("\n")}
+const server = {};
+serve(${JSON.stringify(basename(folder))}, { ${groups.join(", ")} });`;
+}
+
+let arrive: Promise<string> | undefined;
+
+/** The statements that define `__arrive`, in one line. */
+function arriving(): Promise<string> {
+  arrive ??= (async () => {
+    const { outputFiles } = await build({
+      ...{ ...OPTIONS, entryPoints: [standIn("arrive")], globalName: "__arrive", minify: true },
+      plugins: [ownPackage],
+    });
+    return outputFiles[0]!.text.trim();
+  })();
+  return arrive;
+}
+
+/** Where a file of the servlet is, as its modules see it. */
+const placeOf = (file: string, folder: string): string =>
+  join("/servlet", relative(resolve(folder), resolve(file))).replaceAll("\\", "/");
+
+/** Gives the author's modules their place, in the forms of ESM and of CommonJS. */
+const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plugin => ({
+  name: "server files",
+  setup(on) {
+    on.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+      if (packageOf(path) !== undefined || dirname(path) === SERVERS) return undefined;
+      const text = await readFile(path, "utf8");
+      texts.set(path, text);
+      if (!/\bimport\.meta\b|\b__dirname\b|\b__filename\b|\brequire\b|^#!/.test(text))
+        return undefined;
+      const place = placeOf(path, folder);
+      const isMain = resolve(path) === resolve(entry);
+      const meta = {
+        url: `file://${place}`,
+        filename: place,
+        dirname: dirname(place),
+        main: isMain,
+      };
+      const names = [
+        /\bimport\.meta\b/.test(text) && `__meta = ${JSON.stringify(meta)}`,
+        /\b__dirname\b/.test(text) &&
+          !/\b(const|let|var)\s+__dirname\b/.test(text) &&
+          `__dirname = ${JSON.stringify(dirname(place))}`,
+        /\b__filename\b/.test(text) &&
+          !/\b(const|let|var)\s+__filename\b/.test(text) &&
+          `__filename = ${JSON.stringify(place)}`,
+      ].filter((one) => one !== false);
+      const contents = text
+        .replace(/^#!/, "//")
+        .replaceAll(/\bimport\.meta\b/g, "__meta")
+        .replaceAll(/\brequire\.main\b/g, isMain ? "module" : "undefined")
+        .replace(/\b(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/, "");
+      const extension = /\.[cm]?([jt]sx?)$/.exec(path)![1] as "ts" | "tsx" | "js" | "jsx";
+      return {
+        contents: names.length === 0 ? contents : `const ${names.join(", ")};${contents}`,
+        loader: extension,
+        resolveDir: dirname(path),
+      };
+    });
+  },
+});

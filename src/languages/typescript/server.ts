@@ -1,0 +1,151 @@
+/** Servers that were written for another SDK: where their entry is, and how they are loaded into the interpreter. */
+import { access, readdir, readFile } from "node:fs/promises";
+import { basename, join, posix } from "node:path";
+import * as z from "zod";
+import type { Load } from "../../tools/bundle/language.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
+import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
+import { variableOf } from "../../server/kernel/servlets/variables.ts";
+import { sdkOf } from "./sdks.ts";
+import { bundleServer, type ServerScript } from "./server-script.ts";
+
+/** Where an entry is, if the package does not say so: the first that is there counts. */
+const USUAL = ["index", "server", "main", "app", "mcp"].flatMap((name) =>
+  ["", "src/"].flatMap((folder) =>
+    ["ts", "mts", "tsx", "js", "mjs"].map((extension) => `${folder}${name}.${extension}`),
+  ),
+);
+
+/** The settings of xmcp, whose tools are files of their own. */
+const XMCP = /^xmcp\.config\.[jt]s$/;
+
+/** True for a servlet whose modules import the SDK of a server, and not the kit. */
+export async function isServer(entry: string): Promise<boolean> {
+  const text = await readFile(entry, "utf8").catch(() => "");
+  if (XMCP.test(basename(entry))) return true;
+  return !/\bdefineServlet\b/.test(text) && (await sdkOf(entry)) !== undefined;
+}
+
+/** The entry of a server in a folder; undefined if there is none. */
+export async function serverIn(
+  folder: string,
+  names: readonly string[],
+): Promise<string | undefined> {
+  if (names.some((name) => XMCP.test(name))) {
+    return join(
+      folder,
+      names.find((name) => XMCP.test(name))!,
+    );
+  }
+  const named = names.includes("package.json") ? await namedIn(folder) : [];
+  const routes = names.includes("package.json") ? await routesIn(folder) : [];
+  for (const path of new Set([...named, ...USUAL, ...routes])) {
+    const file = join(folder, path);
+    if ((await isThere(file)) && (await sdkOf(file)) !== undefined) return file;
+  }
+  return undefined;
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const packageSchema = z.looseObject({
+  main: z.optional(z.string()),
+  module: z.optional(z.string()),
+  bin: z.optional(z.union([z.string(), z.record(z.string(), z.string())])),
+  exports: z.optional(z.unknown()),
+});
+
+/** The sources of what package.json and wrangler's settings name: they may name what is built of them. */
+async function namedIn(folder: string): Promise<string[]> {
+  const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
+  const read = packageSchema.safeParse(JSON.parse(text) as unknown);
+  if (!read.success) return [];
+  const { main, module, bin = {} } = read.data;
+  const bins = typeof bin === "string" ? [bin] : Object.values(bin);
+  const worker = await workerIn(folder);
+  return [...worker, ...bins, main, module].flatMap((path) =>
+    path === undefined ? [] : sourcesOf(posix.normalize(path)),
+  );
+}
+
+/** The `main` of wrangler's settings. */
+async function workerIn(folder: string): Promise<string[]> {
+  for (const name of ["wrangler.jsonc", "wrangler.json", "wrangler.toml"]) {
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    const [, main] = /(?:^|[{,])\s*"?main"?\s*[:=]\s*"([^"]+)"/m.exec(text) ?? [];
+    if (main !== undefined) return [main];
+  }
+  return [];
+}
+
+/** A file, and the source that it is built of: `dist/index.js` of `src/index.ts`. */
+function sourcesOf(path: string): string[] {
+  const [, rest, extension] = /^(.*?)\.([cm]?jsx?|[cm]?tsx?)$/.exec(path) ?? [];
+  if (rest === undefined) return [];
+  const bases = [
+    rest,
+    rest.replace(/^(dist|build|lib|out)\//, "src/"),
+    rest.replace(/^(dist|build|lib|out)\//, ""),
+  ];
+  return bases.flatMap((base) => [
+    `${base}.ts`,
+    `${base}.mts`,
+    `${base}.tsx`,
+    `${base}.${extension}`,
+  ]);
+}
+
+/** Routes of Next and of Vercel's functions, and the settings of xmcp. */
+async function routesIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  const walk = async (path: string, depth: number): Promise<void> => {
+    const entries = await readdir(join(folder, path), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const inner = posix.join(path, entry.name);
+      if (entry.isDirectory() && depth < 8) await walk(inner, depth + 1);
+      else if (/(^|\/)api\/.*\.[jt]s$|(^|\/)route\.[jt]s$/.test(inner)) found.push(inner);
+    }
+  };
+  for (const root of ["api", "app", "src/app", "pages/api"]) await walk(root, 0);
+  return found.toSorted();
+}
+
+const learntSchema = z.object({
+  exports: z.array(z.string()),
+  lists: z.record(z.string(), z.string()),
+  read: z.array(z.string()),
+  instructions: z.optional(z.string()),
+});
+
+/** Bundles the server in this file. Throws a `Refusal` with file and line. */
+export async function readServer(
+  entry: string,
+  { place, manifest }: { place: string; manifest: Manifest },
+): Promise<Load> {
+  const { env_vars = {}, allowed_secrets = [], lists } = manifest;
+  const server = {
+    entry,
+    folder: place,
+    variables: Object.keys(env_vars),
+    secrets: Object.fromEntries(allowed_secrets.map((secret) => [variableOf(secret), secret])),
+    isDynamic: lists === "dynamic",
+    zods: new Set<string>(),
+  };
+  const learning = await bundleServer(server);
+  return async ({ interpreter, base }, cache) => {
+    const load = ({ text, explain }: ServerScript) =>
+      snapshot(interpreter, { name: "servlet.js", text }, cache, base).catch((error: unknown) => {
+        throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
+      });
+    const { output } = await load(learning);
+    const learnt = learntSchema.parse(output);
+    const script = await bundleServer(server, learnt);
+    const loaded = await load(script);
+    return { ...loaded, text: script.text, warnings: [] };
+  };
+}

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { serverOf } from "./made.ts";
+
+const server = (
+  scope: string,
+  tool: string,
+) => `import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+const server = new McpServer({ name: "keyed", version: "1.0.0" });
+${scope}
+server.registerTool("use", { description: "Uses it" }, async () => ({ content: [{ type: "text", text: String(${tool}) }] }));
+await server.connect(new StdioServerTransport());
+`;
+
+const MANIFEST = JSON.stringify({
+  env_vars: { API_URL: "${API_URL}", MODE: "fast" },
+  allowed_secrets: [{ service: "key", user: "api", variable: "API_KEY" }],
+});
+
+test("module scope is run for the lists with placeholders, and in calls with the values", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const { API_KEY } = process.env;
+if (!API_KEY) { console.error("API_KEY is required"); process.exit(1); }
+const base = new URL(process.env.API_URL!);`,
+      "[API_KEY, base.host, process.env.MODE, process.env.OTHER].join()",
+    ),
+  });
+  const variables = { API_URL: "https://api.example/v1", API_KEY: "secret-1" };
+  const { result, logs } = await servlet.callTool("use", {}, { variables });
+  expect(result.content).toEqual([{ type: "text", text: "secret-1,api.example,fast," }]);
+  expect(logs).toEqual([]);
+});
+
+test("what a handler reads needs no module scope in calls", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(`let made = 0; made++;`, "process.env.API_KEY + made"),
+  });
+  const variables = { API_URL: "https://api.example", API_KEY: "secret-2" };
+  const { result } = await servlet.callTool("use", {}, { variables });
+  expect(result.content).toEqual([{ type: "text", text: "secret-21" }]);
+});
+
+test.each([
+  ["process.exit(3);", /index\.ts: .*process\.exit\(3\)/s],
+  [
+    `console.error("TOKEN is required"); process.exit(1);`,
+    /process\.exit\(1\).*index\.ts:\d+.*TOKEN is required/s,
+  ],
+  ["await new Promise(() => {});", /awaits what never comes/],
+  ["for (;;) {}", /does not come to an end/],
+  [
+    `await new McpServer({ name: "second", version: "1" }).connect(new StdioServerTransport());`,
+    /2 servers, "second" and "keyed".*a folder of its own/s,
+  ],
+  [`await fetch("https://api.example");`, /fetch\(\) works only inside a handler/],
+])("module scope that ends badly says why: %s", async (scope, message) => {
+  await expect(serverOf({ "index.ts": server(scope, "1") })).rejects.toThrow(message);
+});
+
+test("a server that is never connected says what to do", async () => {
+  await expect(
+    serverOf({
+      "index.ts": `import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+const server = new McpServer({ name: "lonely", version: "1.0.0" });
+setTimeout(() => server.connect(), 10);
+`,
+    }),
+  ).rejects.toThrow(/No server is connected|A timer works only inside a handler/);
+});

@@ -1,0 +1,120 @@
+import { createHash, createHmac } from "node:crypto";
+import { expect, test } from "vitest";
+import { folderOf, serverOf } from "./made.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
+
+const server = (
+  scope: string,
+  tool: string,
+) => `import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+${scope}
+const server = new McpServer({ name: "node", version: "1.0.0" });
+server.registerTool("use", { description: "Uses it" }, async () => ({ content: [{ type: "text", text: JSON.stringify(${tool}) }] }));
+await server.connect(new StdioServerTransport());
+`;
+
+/** What the tool of a server gives whose module scope and answer are these. */
+async function used(scope: string, tool: string, files: Record<string, string> = {}) {
+  const servlet = await serverOf({ ...files, "src/index.ts": server(scope, tool) });
+  const { result } = await servlet.callTool("use");
+  const [block] = result.content as { text: string }[];
+  if (result.isError === true) throw new Error(block!.text);
+  return JSON.parse(block!.text) as unknown;
+}
+
+test("paths, URLs, texts, events and assertions", async () => {
+  const scope = `import path, { join } from "path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { EventEmitter } from "events";
+import { format, promisify } from "util";
+import assert from "node:assert";
+import { AsyncLocalStorage } from "async_hooks";
+import os from "os";
+import qs from "querystring";
+import { setTimeout as wait } from "timers/promises";
+const here = path.dirname(fileURLToPath(import.meta.url));
+const isMain = import.meta.url === pathToFileURL(process.argv[1]).href;
+const events = new EventEmitter();
+let heard = 0;
+events.on("a", (by) => (heard += by));
+const store = new AsyncLocalStorage();`;
+  const tool = `[join(here, "..", "x.txt"), isMain, (events.emit("a", 2), heard), format("%s-%d", "a", 1), store.run(5, () => store.getStore()),
+    (() => { try { assert.strictEqual(1, 2); } catch (error) { return error.code; } })(), qs.stringify({ a: [1, 2] }), typeof os.EOL,
+    Buffer.from("hi").toString("base64"), typeof promisify, await wait(1, "waited"), process.platform]`;
+  expect(await used(scope, tool)).toEqual([
+    "/servlet/x.txt",
+    true,
+    2,
+    "a-1",
+    5,
+    "ERR_ASSERTION",
+    "a=1&a=2",
+    "string",
+    "aGk=",
+    "function",
+    "waited",
+    "linux",
+  ]);
+});
+
+test("hashes, HMAC and random values are those of Node", async () => {
+  const scope = `import crypto, { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";`;
+  const tool = `[["md5", "sha1", "sha256", "sha512"].map((name) => createHash(name).update("a").update(Buffer.from("b")).digest("hex")),
+    createHmac("sha256", "key").update("text").digest("base64"), crypto.createHash("sha256").update("ÿ", "latin1").digest("hex"),
+    randomBytes(8).length, randomUUID().length, timingSafeEqual(Buffer.from("a"), Buffer.from("a")), crypto.randomInt(5, 6)]`;
+  expect(await used(scope, tool)).toEqual([
+    ["md5", "sha1", "sha256", "sha512"].map((name) => createHash(name).update("ab").digest("hex")),
+    createHmac("sha256", "key").update("text").digest("base64"),
+    createHash("sha256").update("ÿ", "latin1").digest("hex"),
+    ...[8, 36, true, 5],
+  ]);
+});
+
+test("files of the package that its code names are there, others say why they are not", async () => {
+  const scope = `import { readFileSync, existsSync, readdirSync, writeFileSync } from "fs";
+import { readFile } from "fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createRequire } from "node:module";
+import data from "./data.json" with { type: "json" };
+const require = createRequire(import.meta.url);
+const { version } = require("../package.json");
+const __dirname = dirname(fileURLToPath(import.meta.url));
+const own = JSON.parse(readFileSync(join(__dirname, "..", "package.json"), "utf-8"));
+const failing = (work) => { try { return work(); } catch (error) { return [error.code, error.message]; } };`;
+  const tool = `[version, own.name, data.a, await readFile(join(__dirname, "../prompts/hello.md"), "utf8"), readdirSync(join(__dirname, "../prompts")).toSorted(),
+    existsSync("/etc/passwd"), failing(() => readFileSync(join(__dirname, "secret" + ".txt"))), failing(() => writeFileSync("./x", "y"))]`;
+  const files = {
+    "package.json": '{ "name": "mine", "version": "1.2.3", "type": "module" }',
+    "src/data.json": '{ "a": 1 }',
+    "src/secret.txt": "secret",
+    "prompts/hello.md": "# Hello",
+    "prompts/deep/other.md": "# Other",
+  };
+  expect(await used(scope, tool, files)).toEqual([
+    ...["1.2.3", "mine", 1, "# Hello", ["deep", "hello.md"], false],
+    ["ENOENT", expect.stringContaining("its path has to be written in the code")],
+    ["ENOENT", expect.stringContaining("/servlet/x")],
+  ]);
+});
+
+test("what cannot be is refused where it is imported at the top, and throws in a branch", async () => {
+  const folder = await folderOf({
+    "src/index.ts": server(`import { spawn } from "node:child_process";`, "typeof spawn"),
+  });
+  await expect(loadServlet(folder)).rejects.toThrow(
+    /"child_process" is a module of Node.*src\/index\.ts:3:\d+.*cannot start programs/s,
+  );
+  const scope = `const start = async () => { const { spawn } = await import("child_process"); return spawn; };`;
+  await expect(used(scope, `await start()`)).rejects.toThrow(
+    /"child_process" is a module of Node\. /,
+  );
+});
+
+test("timers of module scope are not waited for", async () => {
+  const scope = `setInterval(() => console.log("tick"), 1000).unref();
+const later = setTimeout(() => console.log("late"), 10);
+clearTimeout(later);`;
+  expect(await used(scope, "1")).toBe(1);
+});
