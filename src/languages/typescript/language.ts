@@ -26,7 +26,7 @@ export const typescript: InterpretedLanguage = {
   },
   async detect(folder, names) {
     const { serverIn } = await import("./server.ts");
-    const own = names.find((name) => name === "servlet.ts" || name === "servlet.js");
+    const own = names.find((name) => this.files.includes(name));
     const entry = own === undefined ? await serverIn(folder, names) : join(folder, own);
     return entry === undefined ? [] : [entry];
   },
