@@ -24,7 +24,7 @@ export interface Learnt {
 const NO_MANIFEST = { views: {}, tools: {} };
 
 /** The export that runs the modules, and does nothing else. */
-const ENVIRONMENT = "environment";
+const ENVIRONMENT = "edge_environment";
 
 /** Exports whose output the bundle step learns. */
 const LISTS = ["list_tools", "list_resources", "list_resource_templates", "list_prompts"];
@@ -138,7 +138,10 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
 }
 
 /** A servlet whose modules run in a call: in the first of an instance, and again where a value has changed since. */
-function later(evaluate: () => Promise<void>, { exports, lists }: Learnt): Arriving {
+function later(evaluate: () => Promise<void>, { exports: learnt, lists }: Learnt): Arriving {
+  const exports = [...learnt, ENVIRONMENT];
+  /** True in an image for the values that there are: they do not change in it. */
+  let isImage = false;
   let opening: Opening | undefined;
   let entry: Entry | undefined;
   let asked = "";
@@ -149,7 +152,7 @@ function later(evaluate: () => Promise<void>, { exports, lists }: Learnt): Arriv
       asked = name;
       output = Object.hasOwn(lists, name) ? lists[name] : undefined;
       if (output !== undefined) return;
-      if (opening?.opened?.hasChanged() === true) opening = entry = undefined;
+      if (!isImage && opening?.opened?.hasChanged() === true) opening = entry = undefined;
       if (entry !== undefined) return entry.begin(name);
       running.call = false;
       opening = new Opening(evaluate);
@@ -169,7 +172,10 @@ function later(evaluate: () => Promise<void>, { exports, lists }: Learnt): Arriv
         return 1;
       }
       entry = entryOf(opened.answers);
-      if (asked === ENVIRONMENT) return 0;
+      if (asked === ENVIRONMENT) {
+        isImage = true;
+        return 0;
+      }
       entry.begin(asked);
       return 2;
     },

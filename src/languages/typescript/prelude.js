@@ -28,7 +28,7 @@
     "get_prompt",
     "complete",
     "on_roots_list_changed",
-    "environment",
+    "edge_environment",
   ];
   /** @type {{ files: string[], lines: string }} */
   let sources = { files: [], lines: "" };
@@ -76,7 +76,8 @@
     !trace.includes(".js:")
       ? trace
       : trace
-          .replace(/\n[^\n]*\bkit\.js:[^\n]*/g, "")
+          // The first line of a script has what is not its author's.
+          .replace(/\n[^\n]*\b(?:kit\.js:|servlet\.js:1\b)[^\n]*/g, "")
           .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
   const { __D: call, __E: exchange, __H: log, __L: evaluate } = globalThis;
   globalThis.__host = {

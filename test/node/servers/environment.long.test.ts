@@ -70,3 +70,68 @@ setTimeout(() => server.connect(), 10);
     }),
   ).rejects.toThrow(/No server is connected|A timer works only inside a handler/);
 });
+
+test("the modules run once for the values of an isolate, and anew for others", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const key = process.env.API_KEY + process.env.API_URL;
+console.log("modules run");
+let calls = 0;`,
+      "[key, ++calls, Date.now() > 0].join()",
+    ),
+  });
+  const call = async (API_KEY: string) => {
+    const variables = { API_URL: "/a", API_KEY };
+    const { result, logs } = await servlet.callTool("use", {}, { variables, now: 5 });
+    return [(result.content as { text: string }[])[0]!.text, logs];
+  };
+  expect(await call("one")).toEqual(["one/a,1,true", []]);
+  expect(await call("one")).toEqual(["one/a,1,true", []]);
+  expect(await call("two")).toEqual(["two/a,1,true", []]);
+});
+
+test("modules that fail with the values say why in each call, and a call goes on with its own values only", async () => {
+  const failing = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const url = new URL(process.env.API_URL!);
+if (url.protocol !== "https:") { console.error("Only https"); process.exit(1); }`,
+      "url.host",
+    ),
+  });
+  for (const _ of [1, 2]) {
+    const variables = { API_URL: "http://a.example", API_KEY: "k" };
+    const { result, logs } = await failing.callTool("use", {}, { variables });
+    const text = "The servlet could not start: The servlet called process.exit(1).";
+    expect(result).toEqual({ isError: true, content: [{ type: "text", text }] });
+    expect(logs.join("\n")).toMatch(/Only https.*index\.ts:5\)$/s);
+  }
+  const variables = { API_URL: "https://a.example", API_KEY: "k" };
+  const { result } = await failing.callTool("use", {}, { variables });
+  expect(result.content).toEqual([{ type: "text", text: "a.example" }]);
+
+  const asking = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const key = process.env.API_KEY;`,
+      `(await server.server.elicitInput({ message: "Name?", requestedSchema: { type: "object", properties: { name: { type: "string" } } } })).content.name + key`,
+    ),
+  });
+  const script = {
+    capabilities: { elicitation: { form: {} } },
+    answers: {
+      "elicitation/create": [{ action: "accept" as const, content: { name: "Ada " } }],
+    },
+  };
+  const first = await asking.callTool("use", {}, { ...script, variables });
+  expect(first.result.content).toEqual([{ type: "text", text: "Ada k" }]);
+  const { recorded } = first;
+  const again = await asking.callTool("use", {}, { variables, recorded: recorded! });
+  expect(again.result.content).toEqual([{ type: "text", text: "Ada k" }]);
+  const other = { ...variables, API_KEY: "other" };
+  await expect(
+    asking.callTool("use", {}, { variables: other, recorded: recorded! }),
+  ).rejects.toThrow(/Values of the servlet's environment have changed since this call began/);
+  expect(JSON.stringify(recorded)).not.toContain('"k"');
+});

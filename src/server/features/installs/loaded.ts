@@ -244,7 +244,14 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
       await data(`files${nth}`, digest);
       files.push(`[${JSON.stringify(host)}, { digest: "${digest}", archive: files${nth} }]`);
     }
-    const facts = { hash, startsOnce, ...isolationOf(servlet, this.#parts.deployment()), limits };
+    const { exports } = servlet;
+    const facts = {
+      hash,
+      exports,
+      startsOnce,
+      ...isolationOf(servlet, this.#parts.deployment()),
+      limits,
+    };
     const keeps = keepsState(manifest);
     const main = `import { runnerOf${keeps ? ", stateFacetOf" : ""} } from "./runner.js";
 ${imports.join("\n")}

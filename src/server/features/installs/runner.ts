@@ -44,7 +44,7 @@ export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
 /** The code of a servlet, and the limits of the server. */
 export interface LoadedCode extends Pick<
   Program,
-  "module" | "base" | "patch" | "hash" | "startsOnce" | "restorable" | "checked"
+  "module" | "base" | "patch" | "hash" | "exports" | "startsOnce" | "restorable" | "checked"
 > {
   limits: Limits;
 }

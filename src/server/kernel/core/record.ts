@@ -12,6 +12,8 @@ export interface JournalHead {
   version: number;
   /** SHA-256 of the servlet, in hex: another build may ask different questions. */
   hash: string;
+  /** Of a servlet whose modules depend on values of its environment: the SHA-256 of their image, in hex. */
+  environment?: string;
   /** The guest's exact input: a later request of the same call has another id and `_meta`. */
   input: string;
   /**

@@ -2,8 +2,10 @@
 import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import type { Keeper, Recorded } from "../core/record.ts";
+import { adviceAfter } from "../core/unknown-outcome.ts";
 import { Wait, type WaitReason } from "../core/suspension.ts";
 import { BudgetExceeded, type Budget, type Fuel } from "./budget.ts";
+import { inEnvironment } from "./environment.ts";
 import { Exit, Guest, GuestError, Unwound, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
@@ -82,9 +84,19 @@ export async function callExport(
   source = pool,
 ): Promise<Ending> {
   const { recorded, keeper, world, seed, time, budget } = setup;
+  const image = inEnvironment(program, setup);
+  const ready = image instanceof Promise ? await image : image;
+  const { hash = "", environment } = ready;
+  if (recorded !== undefined && recorded.head.environment !== environment) {
+    throw new Fault(
+      "invalid_params",
+      `Values of the servlet's environment have changed since this call began, so the call cannot continue. ${adviceAfter(recorded)}`,
+    );
+  }
   const begun = recorded ?? {
-    hash: program.hash ?? "",
+    hash,
     input,
+    ...(environment !== undefined && { environment }),
     ...(seed && { seed }),
     ...(time !== undefined && { time: Math.max(time, world.now()) }),
   };
@@ -96,7 +108,7 @@ export async function callExport(
   while (instance === undefined) {
     const turn = guest.turn();
     if (turn !== undefined) await turn;
-    const taken = source.take(program, guest);
+    const taken = source.take(ready, guest);
     hasWaited = taken instanceof Promise;
     instance = taken instanceof Promise ? await taken : taken;
   }
@@ -105,7 +117,7 @@ export async function callExport(
   try {
     if (guest.fuelMeter === undefined) guest.attach(instance.exports, setup);
     if (hasWaited) await guest.turn();
-    const hasStarted = isBornStarted(program) || instance.hasStarted === true;
+    const hasStarted = isBornStarted(ready) || instance.hasStarted === true;
     if (instance.exports["edge_start"] !== undefined && !hasStarted) {
       await runExport(instance, "edge_start");
     }
@@ -122,7 +134,7 @@ export async function callExport(
     guest.count();
     // However the guest ended, its stack is gone: the rest of the call is in its memories and globals.
     try {
-      const back = source.giveBack(program, instance, ending);
+      const back = source.giveBack(ready, instance, ending);
       if (back !== undefined) await back;
     } finally {
       if (answered === undefined) guest.end();

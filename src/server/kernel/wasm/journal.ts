@@ -160,7 +160,8 @@ export class Journal {
   constructor(
     begun:
       | Recorded
-      | (Pick<JournalHead, "hash" | "input"> & Partial<Pick<JournalHead, "seed" | "time">>),
+      | (Pick<JournalHead, "hash" | "input"> &
+          Partial<Pick<JournalHead, "seed" | "time" | "environment">>),
     world: World,
     keeper: Keeper | undefined,
     keepsState = false,

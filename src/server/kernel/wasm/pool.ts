@@ -40,6 +40,10 @@ export interface Program extends Code {
   startsOnce?: boolean;
   /** True if a used instance may be restored to its pristine state and used again. */
   restorable?: boolean;
+  /** Its exports; absent if unknown. */
+  exports?: readonly string[];
+  /** The SHA-256 of its image, in hex, if its modules have run for values of its environment. */
+  environment?: string;
   /** Compares each restored instance with a new one; slow, for tests and debugging. */
   checked?: boolean;
 }

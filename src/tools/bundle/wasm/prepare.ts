@@ -67,10 +67,14 @@ export interface PrepareOptions {
 /** Where nothing else is said: from there on, marks save more than they cost. */
 const MARKED_PAGES = 4;
 
-/** Further exports of the JavaScript interpreter: to compile and load a script, and to collect garbage before state is stored. */
+/**
+ * Further exports of the JavaScript interpreter: to compile and load a script, to run modules that depend on the environment, and to
+ * collect garbage before state is stored.
+ */
 export const INTERPRETER_EXPORTS = {
   compile: "edge_compile",
   load: "edge_load",
+  environment: "edge_environment",
   collect: "edge_collect",
 };
 
