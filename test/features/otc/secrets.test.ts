@@ -14,7 +14,7 @@ const SECRET = "s3cr3t\n-of-twilio-which-is-longer";
 const CONTEXT = {
   authorization: [{ id: "google", token: TOKEN }],
   secrets: [{ id: "TWILIO_API_KEY", value: SECRET }],
-  user_id: "ada",
+  user_id: "ada.lovelace-1815",
 };
 
 /** Every form in which one might be written; pieces, for lines are cut. */
@@ -41,7 +41,7 @@ describe("a tool gets", () => {
     expect(valueOf(await call("otc.Look", {}, { context: CONTEXT }))).toEqual({
       google: TOKEN,
       key: SECRET,
-      user: "ada",
+      user: "ada.lovelace-1815",
       other: "the deployment's",
       bySecret: SECRET,
       byVariable: SECRET,
@@ -175,7 +175,7 @@ test("no stored row has it, not even where the tool gives it back", async () => 
     .join("\n");
   expect(text.length).toBeGreaterThan(100);
   expect(found(text)).toEqual([]);
-  expect(text).not.toContain("ada");
+  expect(text).not.toContain("ada.lovelace-1815");
 });
 
 test("no journal has it", async () => {
@@ -195,7 +195,7 @@ test("no journal has it", async () => {
     credentials: {
       tokens: new Map([["google", TOKEN]]),
       secrets: new Map([["TWILIO_API_KEY", SECRET]]),
-      userId: "ada",
+      userId: "ada.lovelace-1815",
     },
     keeper: {
       begin: async () => {},
