@@ -25,7 +25,8 @@ function valueOf(name: string): string | undefined {
     const { service, user } = secrets[name]!;
     return __host.call("get_keyring_secret", JSON.stringify({ service, user })) || undefined;
   }
-  return __host.config(name);
+  // What has no value is "" there, as `${NAME:-}` gives it.
+  return __host.config(name) || undefined;
 }
 
 /** A value of the right form for what the name says it is: no server has to reach it. */

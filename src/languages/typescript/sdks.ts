@@ -36,6 +36,10 @@ const found = (table: typeof SDKS, name: string): string | undefined =>
 /** True for the name of a module of an SDK for servers. */
 export const isSdk = (name: string): boolean => found(SDKS, name) !== undefined;
 
+/** True for the name of a module that the kit stands in for. */
+export const isStandIn = (name: string): boolean =>
+  isSdk(name) || found(AROUND, name) !== undefined;
+
 /** The SDK that a file imports, itself or by other files of its author; undefined if none. */
 export async function sdkOf(file: string): Promise<string | undefined> {
   const { metafile } = await build({

@@ -22,6 +22,10 @@ interface NewOptions extends Choice {
   view?: boolean | undefined;
   /** File or URL of an OpenAPI description to make the tools from. */
   openapi?: string | undefined;
+  /** Folder or file of a server for another SDK. */
+  from?: string | undefined;
+  /** Prints what would be made, and makes nothing. */
+  dryRun?: boolean | undefined;
 }
 
 /**
@@ -31,7 +35,7 @@ interface NewOptions extends Choice {
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
-  { lang = "ts", view = false, openapi, ...choice }: NewOptions = {},
+  { lang = "ts", view = false, openapi, from, dryRun = false, ...choice }: NewOptions = {},
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
@@ -54,7 +58,12 @@ export async function newServlet(
       "--only and --tag choose operations of a description: give --openapi FILE or URL too",
     );
   }
+  if (from !== undefined && (view || lang !== "ts" || openapi !== undefined)) {
+    throw new Refusal("--from takes a server as it is: leave out --lang, --view and --openapi");
+  }
+  if (dryRun && from === undefined) throw new Refusal("--dry-run belongs to --from");
   refuseTaken(name, folders);
+  if (from !== undefined) return taken(folder, from, dryRun);
   if (openapi === undefined) {
     const { setUp, withView, ...plain } = language.template;
     const template = (view ? withView : undefined) ?? plain;
@@ -68,14 +77,32 @@ export async function newServlet(
   return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
+/** Makes a servlet of a server for another SDK. */
+async function taken(folder: string, from: string, isDryRun: boolean): Promise<string> {
+  const { takeServer } = await import("../../languages/typescript/taking.ts");
+  const { files, notes } = await takeServer(from);
+  if (!isDryRun) await writeWhole(folder, files);
+  return [
+    isDryRun ? `${folder} would have:` : `${folder} is made:`,
+    ...[...files.keys()].toSorted().map((name) => `  ${name}`),
+    "",
+    ...(isDryRun ? ["servlet.json:", String(files.get("servlet.json"))] : []),
+    ...notes,
+    ...(isDryRun ? [] : ["", "Next:", `  npm run dev      serves it at http://localhost:8787/mcp`]),
+  ].join("\n");
+}
+
 /** Writes the files of a servlet's folder, which appears complete or not at all. */
-async function writeWhole(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+async function writeWhole(
+  folder: string,
+  files: ReadonlyMap<string, string | Uint8Array>,
+): Promise<void> {
   const unfinished = join(dirname(folder), `.${basename(folder)}.${process.pid}`);
   try {
     for (const [name, text] of files) {
       const path = join(unfinished, name);
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, name === "servlet.json" ? withSchema(text, folder) : text);
+      await writeFile(path, name === "servlet.json" ? withSchema(String(text), folder) : text);
     }
     await rename(unfinished, folder);
   } catch (error) {

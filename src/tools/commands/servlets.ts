@@ -21,7 +21,9 @@ const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that wo
                                       its language; TypeScript by default
     --view                            with a page that clients show for its results
     --openapi FILE|URL                with a tool for each operation of an API's description:
-                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md`;
+                                      [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md
+    --from PATH                       of a server for the official SDK, McpAgent, mcp-handler, fastmcp or xmcp, as it is:
+                                      [--dry-run]; ${DOCS}/from-mcp-sdk.md`;
 
 const INSPECT_USAGE = `npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
@@ -111,11 +113,15 @@ function make(args: string[], folders: readonly [string, ...string[]]): Promise<
     lang: { type: "string" },
     view: { type: "boolean" },
     openapi: { type: "string" },
+    from: { type: "string" },
+    "dry-run": { type: "boolean" },
     only: { type: "string", multiple: true },
     tag: { type: "string", multiple: true },
   } as const;
   const { values, positionals } = argumentsIn({ args, options, allowPositionals: true }, NEW_USAGE);
-  return newServlet(only(positionals, "the servlet's name", NEW_USAGE), folders, values);
+  const { "dry-run": dryRun, ...chosen } = values;
+  const name = only(positionals, "the servlet's name", NEW_USAGE);
+  return newServlet(name, folders, { ...chosen, dryRun });
 }
 
 function only([first, ...others]: string[], what: string, usage: string): string {

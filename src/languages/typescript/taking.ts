@@ -1,0 +1,389 @@
+/** `servlets -- new NAME --from PATH`: makes a servlet of a server that was written for another SDK. */
+import { readFile, stat } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { build } from "esbuild";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { isBuiltin } from "node:module";
+import { namedFiles, nodeFile } from "./node-modules.ts";
+import { isStandIn, sdkOf } from "./sdks.ts";
+import { serverIn } from "./server.ts";
+
+/** A servlet's files by their paths in its folder, and what its author is told. */
+export interface Taken {
+  files: Map<string, string | Uint8Array>;
+  notes: string[];
+}
+
+/** A line of a file, for messages. */
+interface Place {
+  file: string;
+  line: number;
+}
+
+const at = ({ file, line }: Place): string => `${file}:${line}`;
+
+/** The author's files, by their paths below the server's folder. */
+type Sources = ReadonlyMap<string, string>;
+
+/** Takes the server in this folder or file. Throws a `Refusal` if there is none. */
+export async function takeServer(path: string): Promise<Taken> {
+  const { folder, entry } = await entryOf(path);
+  const { sources, packages, entryPoint } = await readAll(folder, entry);
+  const files = new Map<string, string | Uint8Array>(sources);
+  const texts = new Map([...sources].map(([file, text]) => [join(folder, file), text]));
+  for (const [name, data] of Object.entries(await namedFiles(folder, texts)))
+    files.set(name, Buffer.from(data, "base64"));
+  for (const name of [
+    "package.json",
+    "tsconfig.json",
+    "wrangler.jsonc",
+    "wrangler.json",
+    "wrangler.toml",
+  ]) {
+    const text = await readFile(join(folder, name), "utf8").catch(() => undefined);
+    if (text !== undefined) files.set(name, text);
+  }
+  if (!files.has("package.json"))
+    files.set("package.json", '{ "type": "module", "private": true }\n');
+  const example = await readFile(join(folder, ".env.example"), "utf8").catch(() => "");
+  const { manifest, notes } = manifestOf(sources, entryPoint, new Map([[".env.example", example]]));
+  files.set("servlet.json", `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return { files, notes: [...notes, ...(await packageNotes(packages, files))] };
+}
+
+/** The folder of a server, and its entry. */
+async function entryOf(path: string): Promise<{ folder: string; entry: string }> {
+  const state = await stat(path).catch(() => undefined);
+  if (state === undefined) throw new Refusal(`${path}: there is no such folder or file`);
+  if (state.isFile()) {
+    if ((await sdkOf(path)) === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
+    return { folder: await packageFolder(dirname(resolve(path))), entry: path };
+  }
+  const { readdir } = await import("node:fs/promises");
+  const entry = await serverIn(path, await readdir(path));
+  if (entry === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
+  return { folder: path, entry };
+}
+
+const NO_SERVER =
+  "it imports no SDK of MCP servers (@modelcontextprotocol/sdk, @modelcontextprotocol/server, agents/mcp, mcp-handler, fastmcp, xmcp). Name its entry, if it has one of another name";
+
+/** The nearest folder above with a package.json; the given one if there is none. */
+async function packageFolder(folder: string): Promise<string> {
+  for (let one = folder; ; one = dirname(one)) {
+    if (await stat(join(one, "package.json")).catch(() => undefined)) return one;
+    if (one === dirname(one)) return folder;
+  }
+}
+
+/** The author's files that the entry needs, and the packages that they import. */
+async function readAll(folder: string, entry: string) {
+  const isXmcp = basename(entry).startsWith("xmcp.config.");
+  const roots = isXmcp ? await xmcpFiles(folder) : [];
+  const { metafile } = await build({
+    ...{
+      entryPoints: [entry, ...roots],
+      bundle: true,
+      write: false,
+      metafile: true,
+      outdir: "out",
+    },
+    ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
+    loader: { ".svg": "text", ".css": "empty", ".md": "text", ".txt": "text", ".html": "text" },
+  }).catch((error: unknown) => {
+    throw new Refusal(
+      `${entry}: it cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  });
+  const sources = new Map<string, string>();
+  const packages = new Map<string, Place>();
+  for (const [path, { imports }] of Object.entries(metafile.inputs)) {
+    const file = relative(resolve(folder), resolve(path)).replaceAll("\\", "/");
+    if (file.startsWith("..")) {
+      throw new Refusal(`${path}: it is outside of ${folder}: take the folder that has both`);
+    }
+    const text = await readFile(path, "utf8");
+    sources.set(file, text);
+    for (const { path: imported, external, original = imported } of imports) {
+      if (external !== true || packages.has(imported)) continue;
+      packages.set(imported, { file, line: lineOf(text, original) });
+    }
+  }
+  const entryPoint = relative(resolve(folder), resolve(entry)).replaceAll("\\", "/");
+  return { sources, packages, entryPoint };
+}
+
+async function xmcpFiles(folder: string): Promise<string[]> {
+  const { readdir } = await import("node:fs/promises");
+  const all = await Promise.all(
+    ["tools", "prompts", "resources"].map(async (kind) => {
+      const root = join(folder, "src", kind);
+      const names = await readdir(root, { recursive: true }).catch(() => []);
+      return names.filter((name) => /\.[jt]sx?$/.test(name)).map((name) => join(root, name));
+    }),
+  );
+  return all.flat();
+}
+
+const lineOf = (text: string, part: string): number =>
+  text.slice(0, Math.max(0, text.indexOf(part))).split("\n").length;
+
+/** Each match of a pattern in the sources, with its place. */
+function* matches(
+  sources: Sources,
+  pattern: RegExp,
+): Generator<RegExpExecArray & { place: Place }> {
+  for (const [file, text] of sources) {
+    for (const found of text.matchAll(pattern)) {
+      const line = text.slice(0, found.index).split("\n").length;
+      yield Object.assign(found, { place: { file, line } });
+    }
+  }
+}
+
+/** The first place of each name that a pattern finds. */
+function firstPlaces(sources: Sources, pattern: RegExp): Map<string, Place> {
+  const found = new Map<string, Place>();
+  for (const { 1: name, place } of matches(sources, pattern)) {
+    if (name !== undefined && !found.has(name)) found.set(name, place);
+  }
+  return found;
+}
+
+const SECRET = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE/i;
+/** Variables that say how a server is started, which means nothing here. */
+const OF_PROCESS = new Set([
+  "NODE_ENV",
+  "PORT",
+  "HOST",
+  "PATH",
+  "HOME",
+  "DEBUG",
+  "CI",
+  "PWD",
+  "USER",
+]);
+const URL_HOST = /["'`=]https?:\/\/([\w-]+(?:\.[\w-]+)+)(?::\d+)?(?=[/"'`?$\s]|$)/g;
+/** Hosts of this machine, and of addresses that are names only. */
+const NO_HOST =
+  /^(localhost|127\.|0\.0\.0\.0|(www\.)?example\.|www\.w3\.org|json-schema\.org|github\.com)/;
+
+type ManifestPart = Record<string, unknown>;
+
+/** The manifest of a server, and what its author is told of it; `example` has the variables that its `.env.example` names. */
+function manifestOf(sources: Sources, entry: string, example: Sources) {
+  const parts = [hostsIn, environmentIn, stateIn, listsIn].map((read) => read(sources, example));
+  const notes = [`${entry} is the entry; no file of it was changed`];
+  for (const part of parts) notes.push(...part.notes);
+  for (const [pattern, advice] of ADVICE) {
+    const found = matches(sources, pattern).next().value;
+    if (found !== undefined) notes.push(`${at(found.place)}: ${advice}`);
+  }
+  const manifest: ManifestPart = { $schema: "" };
+  for (const part of parts) Object.assign(manifest, part.manifest);
+  return { manifest, notes };
+}
+
+interface Part {
+  manifest: ManifestPart;
+  notes: string[];
+}
+
+function hostsIn(sources: Sources, example: Sources): Part {
+  const hosts = firstPlaces(new Map([...sources, ...example]), URL_HOST);
+  for (const host of hosts.keys()) if (NO_HOST.test(host)) hosts.delete(host);
+  if (hosts.size > 0) {
+    const notes = hosts
+      .entries()
+      .map(([host, place]) => `${at(place)}: it reaches ${host}: allowed_hosts has it`);
+    return { manifest: { allowed_hosts: [...hosts.keys()] }, notes: [...notes] };
+  }
+  const unknown = /\bfetch\(\s*(?!["'`]|req|c\.req)[^),]{1,40}|`https?:\/\/\$\{[^}]*\}/g;
+  const notes = matches(sources, unknown).map(
+    ({ 0: text, place }) =>
+      `${at(place)}: it makes a request whose host is not written there (${text.trim()}): add the host to allowed_hosts`,
+  );
+  return { manifest: {}, notes: [...notes] };
+}
+
+function environmentIn(sources: Sources, example: Sources): Part {
+  const read = variablesIn(sources);
+  for (const [name, place] of firstPlaces(example, /^(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)) {
+    if (!read.has(name) && !OF_PROCESS.has(name)) read.set(name, place);
+  }
+  const isSecret = ([name]: [string, Place]) => SECRET.test(name);
+  const [secrets, variables] = [
+    [...read].filter(isSecret),
+    [...read].filter((one) => !isSecret(one)),
+  ];
+  const told = (one: [string, Place]) =>
+    isSecret(one)
+      ? "allowed_secrets has it, by its name: set it by `npx wrangler secret put`"
+      : "env_vars has it: set it under [vars]";
+  return {
+    manifest: {
+      ...(variables.length > 0 && {
+        env_vars: Object.fromEntries(variables.map(([name]) => [name, `\${${name}:-}`])),
+      }),
+      ...(secrets.length > 0 && {
+        allowed_secrets: secrets.map(([name]) => ({
+          service: name.toLowerCase(),
+          user: "server",
+          variable: name,
+        })),
+      }),
+    },
+    notes: [...read].map(
+      (one) =>
+        `${at(one[1])}: it reads ${one[0]}: ${told(one)}, and in .dev.vars for \`npm run dev\``,
+    ),
+  };
+}
+
+function stateIn(sources: Sources): Part {
+  const kept = keptIn(sources);
+  if (kept === undefined) return { manifest: {}, notes: [] };
+  const note = `${at(kept.place)}: ${kept.what} changes in handlers: "state": "session" keeps it for as long as a client's session. Without it each call begins anew, which is faster: remove the line if that is right`;
+  return { manifest: { state: "session" }, notes: [note] };
+}
+
+/** The handler of a list by the low-level server: the name of a function, or the function. */
+const LIST_HANDLER =
+  /setRequestHandler\(\s*(?:List\w+RequestSchema|["'][\w/]+\/list["'])\s*,\s*(?:async\s*)?(?:(\w+)\s*\)|\([^)]*\)\s*=>[^;]*;)/g;
+
+function listsIn(sources: Sources): Part {
+  for (const found of matches(sources, LIST_HANDLER)) {
+    const { 0: whole, 1: name } = found;
+    const text = name === undefined ? whole : functionIn(sources, name);
+    if (!/\bawait\b|\bfetch\(/.test(text)) continue;
+    const note = `${at(found.place)}: this list comes from a request: "lists": "dynamic" asks for it at run time`;
+    return { manifest: { lists: "dynamic" }, notes: [note] };
+  }
+  return { manifest: {}, notes: [] };
+}
+
+/** The text of a function, as far as an empty line and a closing brace in the first column. */
+function functionIn(sources: Sources, name: string): string {
+  for (const text of sources.values()) {
+    const [found] = new RegExp(`\\b(?:function|const)\\s+${name}\\b[^]*?\\n\\}`).exec(text) ?? [];
+    if (found !== undefined) return found;
+  }
+  return "";
+}
+
+/** The variables that the sources read, but those of the process. */
+function variablesIn(sources: Sources): Map<string, Place> {
+  const found = firstPlaces(sources, /\bprocess\.env(?:\.|\[["'])([A-Za-z_]\w*)/g);
+  const destructured = matches(sources, /\{([^{}]*)\}\s*=\s*(?:process\.env|(?:this\.)?env)\b/g);
+  for (const { 1: names = "", place } of destructured) {
+    for (const [, name] of names.matchAll(/(?:^|,)\s*([A-Z]\w*)/g))
+      if (!found.has(name!)) found.set(name!, place);
+  }
+  for (const [name, place] of firstPlaces(sources, /\b(?:this\.)?env\.([A-Z][A-Z0-9_]*)\b/g)) {
+    if (!found.has(name)) found.set(name, place);
+  }
+  for (const name of OF_PROCESS) found.delete(name);
+  return found;
+}
+
+/** What is kept in variables of modules, or in the state of an agent; undefined if nothing is. */
+function keptIn(sources: Sources): { place: Place; what: string } | undefined {
+  for (const { place } of matches(sources, /\bthis\.setState\(/g))
+    return { place, what: "the agent's state" };
+  for (const [file, text] of sources) {
+    const declared =
+      /^(?:export\s+)?(?:let\s+(\w+)|const\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}))/gm;
+    for (const found of text.matchAll(declared)) {
+      const name = (found[1] ?? found[2])!;
+      const written = new RegExp(
+        `^[ \\t]+.*\\b${name}(?:\\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\.\\w+\\s*=[^=]|(?:\\s*[-+*]?=[^=]|\\+\\+|--))`,
+        "m",
+      );
+      if (written.test(text.slice(found.index + found[0].length))) {
+        return {
+          place: { file, line: text.slice(0, found.index).split("\n").length },
+          what: `the variable ${name}`,
+        };
+      }
+    }
+    const fields =
+      /^[ \t]+(?:private\s+|protected\s+|readonly\s+|public\s+)*(#?\w+)(?:\s*:[^=;\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}|\d+\s*;)/gm;
+    for (const found of text.matchAll(fields)) {
+      const written = new RegExp(
+        `\\bthis\\.${found[1]}(?:\\.(?:set|add|delete|clear|push|pop|shift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\s*[-+]?=[^=]|\\+\\+|--)`,
+      );
+      if (/\bclass\b/.test(text.slice(0, found.index)) && written.test(text)) {
+        return {
+          place: { file, line: text.slice(0, found.index).split("\n").length + 0 },
+          what: `the field ${found[1]}`,
+        };
+      }
+    }
+  }
+  return undefined;
+}
+
+/** What has no meaning here, with what to do. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /\bnew\s+OAuthProvider\b|\bwithMcpAuth\(|\bmcpAuthRouter\(|\brequireBearerAuth\(/g,
+    "sign-in is the server's, in front of its servlets, and this one is left out: docs/access.md",
+  ],
+  [
+    /\bthis\.props\.(?!principal)\w+/g,
+    "`this.props` has the caller's `principal` and nothing of a sign-in of its own",
+  ],
+  [
+    /\b(?:requestInfo|req)\??\.headers\b/g,
+    "servlets see no headers of HTTP: put the value into env_vars, or ask for it",
+  ],
+  [
+    /\bextra\??\.authInfo\??\.token\b/g,
+    "the caller's token is not given to servlets: use an account (docs/accounts.md)",
+  ],
+  [
+    /\bextra\??\.sessionId\b/g,
+    '"state": "session" keeps values for each session, without a map by its id',
+  ],
+  [/\bsetInterval\(/g, "work after the answer is lost: a call ends with its answer"],
+  [
+    /toLocale\w*String\(\s*["']|\bIntl\.\w+|\.localeCompare\([^)]*,/g,
+    "there is no Intl in a servlet: format by a package, such as date-fns",
+  ],
+];
+
+/** What is to be installed, and what cannot work. */
+async function packageNotes(
+  packages: ReadonlyMap<string, Place>,
+  files: Taken["files"],
+): Promise<string[]> {
+  const { dependencies = {}, devDependencies = {} } = JSON.parse(
+    String(files.get("package.json")),
+  ) as {
+    dependencies?: Record<string, string>;
+    devDependencies?: Record<string, string>;
+  };
+  const wanted = new Set<string>();
+  const notes: string[] = [];
+  for (const [imported, place] of packages) {
+    if (isBuiltin(imported)) {
+      const name = imported.replace(/^node:/, "");
+      if (nodeFile(name) === undefined)
+        notes.push(
+          `${at(place)}: it imports "${name}" of Node, which a servlet does not have: remove what needs it`,
+        );
+    } else if (!isStandIn(imported)) {
+      wanted.add(/^(?:@[^/]+\/)?[^/]+/.exec(imported)![0]);
+    }
+  }
+  if (wanted.size > 0) {
+    const all = [...wanted].map((name) => {
+      const range = dependencies[name] ?? devDependencies[name];
+      return range === undefined || /^(workspace|catalog|file|link):/.test(range)
+        ? name
+        : `"${name}@${range}"`;
+    });
+    notes.push(`Install what it needs, in this project: npm install ${all.join(" ")}`);
+  }
+  return notes;
+}
