@@ -1,9 +1,10 @@
 /** `servlets -- new NAME --from PATH`: makes a servlet of a server that was written for another SDK. */
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { build } from "esbuild";
+import { parseJson } from "../../server/kernel/core/text.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
-import { isBuiltin } from "node:module";
 import { namedFiles, nodeFile } from "./node-modules.ts";
 import { isStandIn, sdkOf } from "./sdks.ts";
 import { serverIn } from "./server.ts";
@@ -25,31 +26,46 @@ const at = ({ file, line }: Place): string => `${file}:${line}`;
 /** The author's files, by their paths below the server's folder. */
 type Sources = ReadonlyMap<string, string>;
 
-/** Takes the server in this folder or file. Throws a `Refusal` if there is none. */
+/** Takes the server in this folder, or whose entry this file is. Throws a `Refusal` if there is none. */
 export async function takeServer(path: string): Promise<Taken> {
   const { folder, entry } = await entryOf(path);
-  const { sources, packages, entryPoint } = await readAll(folder, entry);
+  const { sources, packages } = await readAll(folder, entry);
   const files = new Map<string, string | Uint8Array>(sources);
   const texts = new Map([...sources].map(([file, text]) => [join(folder, file), text]));
   for (const [name, data] of Object.entries(await namedFiles(folder, texts)))
     files.set(name, Buffer.from(data, "base64"));
-  for (const name of [
-    "package.json",
-    "tsconfig.json",
-    "wrangler.jsonc",
-    "wrangler.json",
-    "wrangler.toml",
-  ]) {
-    const text = await readFile(join(folder, name), "utf8").catch(() => undefined);
+  const own = await packageFolder(dirname(resolve(entry)));
+  for (const name of SETTINGS) {
+    const text = await readFile(join(own, name), "utf8").catch(() => undefined);
     if (text !== undefined) files.set(name, text);
   }
-  if (!files.has("package.json"))
-    files.set("package.json", '{ "type": "module", "private": true }\n');
-  const example = await readFile(join(folder, ".env.example"), "utf8").catch(() => "");
+  const entryPoint = relative(resolve(folder), resolve(entry)).replaceAll("\\", "/");
+  const found = await serverIn(folder, await readdir(folder)).catch(() => undefined);
+  const isFound =
+    found !== undefined && resolve(found) === resolve(entry) && resolve(own) === resolve(folder);
+  const described = parseJson(
+    String(files.get("package.json") ?? '{ "type": "module" }'),
+  ) as object;
+  if (!isFound || !files.has("package.json")) {
+    files.set(
+      "package.json",
+      `${JSON.stringify({ ...described, main: entryPoint }, undefined, 2)}\n`,
+    );
+  }
+  const example = await readFile(join(own, ".env.example"), "utf8").catch(() => "");
   const { manifest, notes } = manifestOf(sources, entryPoint, new Map([[".env.example", example]]));
   files.set("servlet.json", `${JSON.stringify(manifest, undefined, 2)}\n`);
-  return { files, notes: [...notes, ...(await packageNotes(packages, files))] };
+  return { files, notes: [...notes, ...packageNotes(packages, described)] };
 }
+
+/** Files beside a server that say how it is built. */
+const SETTINGS = [
+  "package.json",
+  "tsconfig.json",
+  "wrangler.jsonc",
+  "wrangler.json",
+  "wrangler.toml",
+];
 
 /** The folder of a server, and its entry. */
 async function entryOf(path: string): Promise<{ folder: string; entry: string }> {
@@ -57,12 +73,18 @@ async function entryOf(path: string): Promise<{ folder: string; entry: string }>
   if (state === undefined) throw new Refusal(`${path}: there is no such folder or file`);
   if (state.isFile()) {
     if ((await sdkOf(path)) === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
-    return { folder: await packageFolder(dirname(resolve(path))), entry: path };
+    const folder = await packageFolder(dirname(resolve(path)));
+    return { folder: commonFolder(folder, await inputsOf([path])), entry: path };
   }
-  const { readdir } = await import("node:fs/promises");
   const entry = await serverIn(path, await readdir(path));
   if (entry === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
   return { folder: path, entry };
+}
+
+/** The folder that has this one and these files in it. */
+function commonFolder(folder: string, files: readonly string[]): string {
+  const isOutside = files.some((file) => relative(folder, resolve(file)).startsWith(".."));
+  return isOutside && folder !== dirname(folder) ? commonFolder(dirname(folder), files) : folder;
 }
 
 const NO_SERVER =
@@ -76,31 +98,34 @@ async function packageFolder(folder: string): Promise<string> {
   }
 }
 
-/** The author's files that the entry needs, and the packages that they import. */
-async function readAll(folder: string, entry: string) {
-  const isXmcp = basename(entry).startsWith("xmcp.config.");
-  const roots = isXmcp ? await xmcpFiles(folder) : [];
+/** What the author's files are, and what each imports. */
+async function importsOf(entries: readonly string[]) {
   const { metafile } = await build({
-    ...{
-      entryPoints: [entry, ...roots],
-      bundle: true,
-      write: false,
-      metafile: true,
-      outdir: "out",
-    },
+    ...{ entryPoints: [...entries], bundle: true, write: false, metafile: true, outdir: "out" },
     ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
     loader: { ".svg": "text", ".css": "empty", ".md": "text", ".txt": "text", ".html": "text" },
   }).catch((error: unknown) => {
-    throw new Refusal(
-      `${entry}: it cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Refusal(`${entries[0]}: it cannot be read: ${why}`);
   });
+  return metafile.inputs;
+}
+
+const inputsOf = async (entries: readonly string[]): Promise<string[]> =>
+  Object.keys(await importsOf(entries));
+
+/** The author's files that the entry needs, and the packages that they import. */
+async function readAll(folder: string, entry: string) {
+  const isXmcp = basename(entry).startsWith("xmcp.config.");
+  const inputs = await importsOf([entry, ...(isXmcp ? await xmcpFiles(folder) : [])]);
   const sources = new Map<string, string>();
   const packages = new Map<string, Place>();
-  for (const [path, { imports }] of Object.entries(metafile.inputs)) {
+  for (const [path, { imports }] of Object.entries(inputs)) {
     const file = relative(resolve(folder), resolve(path)).replaceAll("\\", "/");
     if (file.startsWith("..")) {
-      throw new Refusal(`${path}: it is outside of ${folder}: take the folder that has both`);
+      throw new Refusal(
+        `${path}: it is outside of ${folder}: give the entry, or the folder that has both`,
+      );
     }
     const text = await readFile(path, "utf8");
     sources.set(file, text);
@@ -109,12 +134,10 @@ async function readAll(folder: string, entry: string) {
       packages.set(imported, { file, line: lineOf(text, original) });
     }
   }
-  const entryPoint = relative(resolve(folder), resolve(entry)).replaceAll("\\", "/");
-  return { sources, packages, entryPoint };
+  return { sources, packages };
 }
 
 async function xmcpFiles(folder: string): Promise<string[]> {
-  const { readdir } = await import("node:fs/promises");
   const all = await Promise.all(
     ["tools", "prompts", "resources"].map(async (kind) => {
       const root = join(folder, "src", kind);
@@ -352,14 +375,9 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What is to be installed, and what cannot work. */
-async function packageNotes(
-  packages: ReadonlyMap<string, Place>,
-  files: Taken["files"],
-): Promise<string[]> {
-  const { dependencies = {}, devDependencies = {} } = JSON.parse(
-    String(files.get("package.json")),
-  ) as {
+/** What is to be installed, and what cannot work; `described` is the server's package.json. */
+function packageNotes(packages: ReadonlyMap<string, Place>, described: object): string[] {
+  const { dependencies = {}, devDependencies = {} } = described as {
     dependencies?: Record<string, string>;
     devDependencies?: Record<string, string>;
   };

@@ -62,7 +62,7 @@ export type { ViewUnderTest } from "./views.ts";
  * tools.map(({ name }) => name); // → ["greet"]
  */
 export interface ServletUnderTest {
-  list(): Promise<Lists>;
+  list(script?: Script): Promise<Lists>;
   callTool(name: string, args?: Json, script?: Script): Promise<Tested<CallToolResult>>;
   readResource(uri: string, script?: Script): Promise<Tested<ReadResourceResult>>;
   getPrompt(
@@ -188,7 +188,8 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
         }),
       }),
     );
-  const list = async () => (await tested({}, (registry) => registry.catalog())).result.lists;
+  const list = async (script: Script = {}) =>
+    (await tested(script, (registry) => registry.catalog())).result.lists;
   const callTool: ServletUnderTest["callTool"] = (name, args = {}, script = {}) =>
     called({ kind: "tool", name, input: asSent(args) }, script);
   const readResource: ServletUnderTest["readResource"] = (uri, script = {}) =>
