@@ -30,7 +30,10 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   }
   const { vendor, jsonSchema } = schema["~standard"];
   try {
-    const override = io === "input" ? leaveToServlet : () => {};
+    const override: Override = (written) => {
+      leaveOutImplied(written.jsonSchema as Record<string, unknown>);
+      if (io === "input") leaveToServlet(written);
+    };
     const options = { target: "draft-2020-12", libraryOptions: { override } };
     const found = jsonSchema?.[io](options) ?? converter?.(schema, io, override);
     if (found) {
@@ -55,6 +58,16 @@ interface ZodParts {
   _zod: {
     def: { type?: string; coerce?: boolean; in?: ZodParts; shape?: Record<string, ZodParts> };
   };
+}
+
+/**
+ * Removes what zod adds to what an author has written, and no model needs: the bounds of safe integers, and the pattern of a
+ * format.
+ */
+function leaveOutImplied(written: Record<string, unknown>): void {
+  if (written["minimum"] === Number.MIN_SAFE_INTEGER) delete written["minimum"];
+  if (written["maximum"] === Number.MAX_SAFE_INTEGER) delete written["maximum"];
+  if (written["format"] !== undefined) delete written["pattern"];
 }
 
 /** Marks what zod changes before it checks it: `z.coerce`, `z.preprocess` and `.catch`. */

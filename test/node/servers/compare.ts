@@ -9,7 +9,10 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { builtinModules } from "node:module";
 import { isDeepStrictEqual, parseArgs } from "node:util";
-import { Client as ModernClient } from "@modelcontextprotocol/client";
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernHttp,
+} from "@modelcontextprotocol/client";
 import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/client/stdio";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -24,6 +27,7 @@ import {
 import { build } from "esbuild";
 import { newServlet } from "../../../src/tools/commands/new.ts";
 import { loadServlet } from "../../../src/tools/testing/index.ts";
+import { serve } from "../workerd.ts";
 import { SERVERS, type Compared } from "./public-servers.ts";
 
 const { values, positionals } = parseArgs({
@@ -31,6 +35,13 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const WORK = resolve(".bundle/servers");
+
+const KINDS = {
+  tools: "tool",
+  resources: "resource",
+  resourceTemplates: "template",
+  prompts: "prompt",
+};
 
 type Json = Record<string, unknown>;
 
@@ -56,11 +67,19 @@ async function compared(server: Compared): Promise<string> {
   const here = await asServlet(server, folder, source);
   const wrong = differences(there, here);
   if (wrong.length > 0) throw new Error(wrong.join("; "));
-  const counted = Object.entries(here.lists).map(
-    ([kind, all]) => `${(all as unknown[]).length} ${kind}`,
-  );
+  const counts = Object.entries(KINDS).flatMap(([kind, one]) => {
+    const { length } = (here.lists[kind] ?? []) as unknown[];
+    return length === 0 ? [] : [counted(length, one)];
+  });
   const calls = Object.keys(here.results).length;
-  return `the same: ${counted.filter((one) => !one.startsWith("0 ")).join(", ")}; ${calls} calls`;
+  return `the same: ${[...counts, counted(calls, "answer")].join(", ")}`;
+}
+
+const placeIn = ({ repository, path }: Compared): string =>
+  path === "." ? repository : `${repository}, ${path}`;
+
+function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
 function checkOut({ repository, commit, path }: Compared, folder: string): void {
@@ -126,6 +145,7 @@ async function original(server: Compared, folder: string, source: string): Promi
   });
   const answers = join(folder, "answers.mjs");
   await writeFile(answers, answersModule(server));
+  if (server.objects !== undefined) return inWorkerd(server, { folder, source, answers });
   if (server.handler !== undefined) return byHandler(server, outfile, answers);
   const isModern = server.style.startsWith("v2");
   const transport = new (isModern ? ModernStdio : StdioClientTransport)({
@@ -148,6 +168,42 @@ globalThis.fetch = async (input) => {
   return new Response(typeof found[1] === "string" ? found[1] : JSON.stringify(found[1]), { headers: { "content-type": typeof found[1] === "string" ? "text/html" : "application/json" } });
 };
 `;
+
+/** A Worker, in workerd. */
+async function inWorkerd(
+  server: Compared,
+  { folder, source, answers }: Record<"folder" | "source" | "answers", string>,
+): Promise<Shown> {
+  const built = join(folder, "worker");
+  const email = join(folder, "email.mjs");
+  await writeFile(email, "export class EmailMessage {}");
+  await build({
+    stdin: {
+      contents: `import ${JSON.stringify(answers)};
+export * from ${JSON.stringify(join(source, server.entry))};
+export { default } from ${JSON.stringify(join(source, server.entry))};`,
+      resolveDir: folder,
+    },
+    ...{ bundle: true, outfile: join(built, "index.js"), format: "esm", target: "es2022" },
+    ...{ conditions: ["workerd", "worker", "browser"], mainFields: ["module", "main"] },
+    ...{ logLevel: "error", loader: { ".svg": "text" } },
+    // The platform alone has mail.
+    alias: { "cloudflare:email": email },
+    external: ["cloudflare:workers", "cloudflare:sockets", "node:*", ...builtinModules],
+  });
+  const { port, process: workerd } = await serve(built, {
+    durable: true,
+    objects: server.objects!,
+  });
+  try {
+    const url = new URL(`http://127.0.0.1:${port}/mcp`);
+    const isModern = server.style.startsWith("v2");
+    const transport = new (isModern ? ModernHttp : StreamableHTTPClientTransport)(url);
+    return await withClient(transport, server, isModern);
+  } finally {
+    workerd.kill();
+  }
+}
 
 /** A server that is a handler of requests. */
 async function byHandler(server: Compared, module: string, answers: string): Promise<Shown> {
@@ -312,7 +368,7 @@ for (const server of chosen) {
       .join(" ")}`;
   });
   console.log(`${server.name}: ${row}`);
-  rows.push(`| ${server.repository}, \`${server.path}\` | ${server.style} | ${row} |`);
+  rows.push(`| ${placeIn(server)} | ${server.style} | ${row} |`);
 }
 console.log(
   ["", "| server | style | lists and answers |", "| --- | --- | --- |", ...rows].join("\n"),

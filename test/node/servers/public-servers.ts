@@ -17,6 +17,8 @@ export interface Compared {
   conditions?: readonly string[];
   /** The export that handles requests, and the URL that it serves; absent for a server on stdio. */
   handler?: string;
+  /** For a Worker, which runs in workerd: its Durable Objects' class, by binding. */
+  objects?: Readonly<Record<string, string>>;
   url?: string;
   /** Imports that are written anew: of neighbouring folders. */
   replaced?: Readonly<Record<string, string>>;
@@ -188,6 +190,70 @@ export const SERVERS: readonly Compared[] = [
     calls: [
       { tool: "calc", args: { op: "mul", a: 6, b: 7 } },
       { tool: "echo", args: { text: "a" } },
+    ],
+  },
+  {
+    name: "worker",
+    style: "v2, `agents/mcp/server`, worker export",
+    repository: "cloudflare/agents",
+    commit: "a0e134bb",
+    path: "examples/mcp-worker",
+    entry: "src/server.ts",
+    packages: [
+      "agents@0.21",
+      "@modelcontextprotocol/server@2",
+      "@modelcontextprotocol/sdk@1",
+      "zod@4",
+      "ai@6",
+      "react@19",
+    ],
+    objects: {},
+    calls: [{ tool: "hello", args: { name: "Ada" } }],
+  },
+  {
+    name: "agent",
+    style: "`McpAgent`, state, resource, SVG",
+    repository: "cloudflare/agents",
+    commit: "a0e134bb",
+    path: "examples/mcp",
+    entry: "src/server.ts",
+    packages: [
+      "agents@0.21",
+      "@modelcontextprotocol/server@2",
+      "@modelcontextprotocol/sdk@1",
+      "zod@4",
+      "ai@6",
+      "react@19",
+    ],
+    objects: { MyMCP: "MyMCP" },
+    calls: [
+      { tool: "add", args: { a: 2 } },
+      { tool: "add", args: { a: 3 } },
+    ],
+  },
+  {
+    name: "nbp",
+    style: "`McpAgent`, class and `serve` in two files",
+    repository: "patpil-cloudflare-mcp/nbp-exchange-mcp",
+    commit: "bd693109",
+    path: ".",
+    entry: "src/index.ts",
+    packages: ["agents@0.2", "@modelcontextprotocol/sdk@1.18", "zod@3", "ai@5", "react@19"],
+    objects: { MCP_OBJECT: "NbpMCP" },
+    answers: {
+      "exchangerates/rates": {
+        table: "C",
+        currency: "dolar",
+        code: "USD",
+        rates: [
+          { no: "1", effectiveDate: "2026-01-02", tradingDate: "2026-01-01", bid: 3.9, ask: 4.1 },
+        ],
+      },
+      cenyzlota: [{ data: "2026-01-02", cena: 300.5 }],
+    },
+    calls: [
+      { tool: "getCurrencyRate", args: { currencyCode: "USD" } },
+      { tool: "getGoldPrice", args: {} },
     ],
   },
   {

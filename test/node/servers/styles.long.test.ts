@@ -38,7 +38,7 @@ server.tool("hinted", "With hints", hints, () => text("hinted"));
 server.tool("both", { a: z.string() }, hints, ({ a }) => text(a));
 server.tool("all", "With all", { a: z.coerce.number().int().positive() }, { title: "All" }, ({ a }) => text(String(a)));
 server.registerTool("sum", {
-  title: "Sum", description: "Adds", inputSchema: { a: z.number(), b: z.number() }, outputSchema: { sum: z.number() },
+  title: "Sum", description: "Adds", inputSchema: { a: z.number().int(), b: z.int().min(0), mail: z.email().optional(), code: z.string().regex(/^[A-Z]+$/).optional() }, outputSchema: { sum: z.number() },
 }, async ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { sum: a + b } }));
 server.registerTool("gone", { description: "Is removed" }, () => text("gone")).remove();
 server.registerTool("off", { description: "Is off" }, () => text("off")).disable();
@@ -59,6 +59,13 @@ ${CONNECTED}`,
   ]);
   const byName = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
   expect(byName["bare"]!.inputSchema).toEqual({ type: "object", properties: {} });
+  // What zod adds to the author's words is left out.
+  expect(byName["sum"]!.inputSchema.properties).toEqual({
+    a: { type: "integer" },
+    b: { type: "integer", minimum: 0 },
+    mail: { type: "string", format: "email" },
+    code: { type: "string", pattern: "^[A-Z]+$" },
+  });
   expect(byName["hinted"]!.annotations).toEqual({ readOnlyHint: true });
   expect(byName["all"]).toMatchObject({ description: "With all", annotations: { title: "All" } });
   expect(byName["sum"]).toMatchObject({ title: "Sum", outputSchema: { required: ["sum"] } });
