@@ -9,6 +9,7 @@ import type { Loaded } from "../../tools/bundle/wasm/snapshot.ts";
 import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
 import { SourceLocations } from "./places.ts";
+import { smallZod } from "./zod.ts";
 
 export const sdk = resolve(import.meta.dirname, "../../kit");
 
@@ -35,7 +36,7 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
     // As in servlets.tsconfig.json, and independent of the author's tsconfig.json.
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     stdin: await startOf(entry),
-    plugins: [readableFiles(folder), ownPackage, packages.plugin],
+    plugins: [readableFiles(folder), ownPackage, smallZod, packages.plugin],
   };
   for (;;) {
     try {

@@ -1,7 +1,7 @@
 /** SDKs of other servers, each with the module of the kit that stands in for it. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { SERVERS, standIn } from "./stand-in.ts";
 
@@ -81,11 +81,6 @@ export const standIns = (folder: string, zods: Set<string>, isLearning: boolean)
     on.onLoad({ filter: /^/, namespace: ZOD }, async () => ({
       contents: isLearning ? await learningZod(folder) : await zodOf(folder, zods),
       resolveDir: resolve(folder),
-    }));
-    // The messages of zod 4 in fifty languages are more than half of it.
-    on.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, ({ path }) => ({
-      contents: 'export { default as en } from "./en.js";',
-      resolveDir: dirname(path),
     }));
   },
 });

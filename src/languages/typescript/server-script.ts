@@ -10,6 +10,7 @@ import { built, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script
 import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
 import { standIns } from "./sdks.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
+import { smallZod, withNamespace } from "./zod.ts";
 
 /** A server's files, and the names that its manifest gives it. */
 export interface Server {
@@ -70,6 +71,7 @@ export async function bundleServer(server: Server, learnt?: Learnt): Promise<Ser
       ownPackage,
       nodeModules(packages),
       serverFiles(server, texts),
+      smallZod,
       packages.plugin,
     ],
   };
@@ -183,7 +185,7 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
           !/\b(const|let|var)\s+__filename\b/.test(text) &&
           `__filename = ${JSON.stringify(place)}`,
       ].filter((one) => one !== false);
-      const contents = text
+      const contents = withNamespace(text)
         .replace(/^#!/, "//")
         .replaceAll(/\bimport\.meta\b/g, "__meta")
         .replaceAll(/\brequire\.main\b/g, isMain ? "module" : "undefined")

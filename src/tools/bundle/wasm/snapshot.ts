@@ -125,6 +125,9 @@ async function load(interpreter: Prepared, input: Uint8Array, base: Cached | und
   const loader = await started(interpreter, base);
   const before = memoryOf(loader.instance.exports).slice();
   const output = await loader.run(INTERPRETER_EXPORTS.load, input);
+  // What was freed while it ran would be part of the patch.
+  const { collect } = INTERPRETER_EXPORTS;
+  if (loader.instance.exports[collect] !== undefined) await runExport(loader.instance, collect);
   return {
     patch: encodePatch(loader.instance.exports, before),
     output: decoder.decode(output) || "[]",
