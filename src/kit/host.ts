@@ -44,7 +44,7 @@ export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
   /** What it adds to its manifest. */
-  readonly manifest: { views?: object; tools?: object };
+  readonly manifest: { views?: object; tools?: object; instructions?: string };
   /** Starts a call of an export. */
   begin(name: string): void;
   /**

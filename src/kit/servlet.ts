@@ -54,7 +54,9 @@ export function defineServlet<
     );
   }
   Math.random = random;
-  globalThis.__servlet = { ...entryOf(answers), manifest: viewsIn(spec) };
+  const { instructions } = spec;
+  const manifest = { ...viewsIn(spec), ...(instructions !== undefined && { instructions }) };
+  globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;
 }
 

@@ -300,6 +300,8 @@ export interface ServletSpec<
     };
     // `handler` here as well: where no tool has an inferable member, `I` has no keys, and this alone names them.
   } & { [K in keyof O]: { output?: O[K]; handler: unknown } };
+  /** How to use the tools, for models: joined to the instructions of the server. */
+  instructions?: string;
   /** By name: of small letters, digits, "-" and "_". */
   views?: Record<string, ViewSpec>;
   /** By URI. */

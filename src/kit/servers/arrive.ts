@@ -18,10 +18,15 @@ export interface Learnt {
   exports: readonly string[];
   /** Outputs of lists, by export. */
   lists: Readonly<Record<string, string>>;
+  instructions?: string;
 }
 
-/** Such servers add nothing to their manifest. */
-const NO_MANIFEST = { views: {}, tools: {} };
+/** What such a server adds to its manifest. */
+const manifestWith = (instructions: string | undefined) => ({
+  views: {},
+  tools: {},
+  ...(instructions !== undefined && { instructions }),
+});
 
 /** The export that runs the modules, and does nothing else. */
 const ENVIRONMENT = "edge_environment";
@@ -85,7 +90,7 @@ class Opening {
 export function arrive(evaluate: () => Promise<void>, isLearning: boolean, learnt?: Learnt): void {
   Math.random = random;
   const entry = learnt === undefined ? now(evaluate, isLearning) : later(evaluate, learnt);
-  globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: NO_MANIFEST };
+  globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: manifestWith(undefined) };
 }
 
 type Arriving = Omit<ServletEntry, "manifest" | "misuse">;
@@ -121,12 +126,13 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
       if (failure !== undefined) throw thrownText(failure);
       if (!isLearnt) throw "A list awaits what never comes.";
       const entry = entryOf(opened.answers);
-      globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: NO_MANIFEST };
       const { read, instructions } = opened;
+      const manifest = manifestWith(instructions);
+      globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest };
       __host.output(
         JSON.stringify({
           exports: entry.exports,
-          manifest: NO_MANIFEST,
+          manifest,
           lists,
           read,
           instructions,
@@ -138,7 +144,10 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
 }
 
 /** A servlet whose modules run in a call: in the first of an instance, and again where a value has changed since. */
-function later(evaluate: () => Promise<void>, { exports: learnt, lists }: Learnt): Arriving {
+function later(
+  evaluate: () => Promise<void>,
+  { exports: learnt, lists, instructions }: Learnt,
+): Arriving {
   const exports = [...learnt, ENVIRONMENT];
   /** True in an image for the values that there are: they do not change in it. */
   let isImage = false;
@@ -182,7 +191,7 @@ function later(evaluate: () => Promise<void>, { exports: learnt, lists }: Learnt
     rejection: (promise, reason, handled) =>
       (entry ?? opening)?.rejection(promise, reason, handled),
     loaded() {
-      __host.output(JSON.stringify({ exports, manifest: NO_MANIFEST }));
+      __host.output(JSON.stringify({ exports, manifest: manifestWith(instructions) }));
       return 0;
     },
   };

@@ -102,8 +102,8 @@ async function ownFiles(folder: string, texts: ReadonlyMap<string, string>) {
   );
 }
 
-const lateOf = ({ exports }: Learnt, lists: Learnt["lists"]): string =>
-  `, ${JSON.stringify({ exports, lists })}`;
+const lateOf = ({ exports, instructions }: Learnt, lists: Learnt["lists"]): string =>
+  `, ${JSON.stringify({ exports, lists, instructions })}`;
 
 const startOf = async (entry: string) => ({
   contents: `${basename(entry).startsWith("xmcp.config.") ? await filesOfXmcp(entry) : `import * as server from ${JSON.stringify(resolve(entry))};`}

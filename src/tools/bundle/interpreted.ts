@@ -42,7 +42,11 @@ export async function loadInterpreted(
 const manifestPart = z.record(z.string(), z.looseObject({}));
 const descriptionSchema = z.object({
   exports: z.array(z.string()),
-  manifest: z.object({ views: manifestPart, tools: manifestPart }),
+  manifest: z.object({
+    views: manifestPart,
+    tools: manifestPart,
+    instructions: z.optional(z.string()),
+  }),
   /** Uses of time and random numbers at module scope, if the kit records them. */
   asked: z.array(z.object({ what: z.string(), path: z.string(), line: z.number() })).default([]),
 });
@@ -68,17 +72,19 @@ const chanceWarnings = (asked: Description["asked"]): string[] =>
       `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
   );
 
-/** Adds the views that the servlet's script defines to its manifest. Throws a `Refusal`. */
+/** Adds the views and instructions that the servlet's script defines to its manifest. Throws a `Refusal`. */
 function withManifest(
   found: FoundServlet,
-  { views, tools }: Description["manifest"],
+  { views, tools, instructions }: Description["manifest"],
 ): FoundServlet {
   const { manifest, place } = found;
   const twice = Object.keys(views).find((name) => Object.hasOwn(manifest.views ?? {}, name));
   if (twice !== undefined)
     throw new Refusal(`${place}: servlet.json has a view ${twice} as well: leave it out there`);
-  if (Object.keys(views).length + Object.keys(tools).length === 0) return found;
+  const isNothing = Object.keys(views).length + Object.keys(tools).length === 0;
+  if (isNothing && instructions === undefined) return found;
   const merged = {
+    ...(instructions !== undefined && { instructions }),
     ...manifest,
     views: { ...manifest.views, ...views },
     tools: Object.fromEntries(

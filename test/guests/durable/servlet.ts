@@ -82,6 +82,7 @@ async function nameOf({ elicit }: Context): Promise<string> {
 }
 
 export default defineServlet({
+  instructions: "Plan first.",
   tools: {
     plan,
     plan_never: plan,

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { ServletUnderTest } from "../../../src/tools/testing/index.ts";
-import { serverOf } from "./made.ts";
+import { LANGUAGES } from "../../../src/languages/index.ts";
+import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
+import { folderOf, serverOf } from "./made.ts";
 
 const V1 = `import { McpServer, ResourceTemplate } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { completable } from "@modelcontextprotocol/sdk/server/completable.js";
@@ -197,6 +199,18 @@ else serveStdio(build);
     },
   );
   expect(result.content).toEqual([{ type: "text", text: "You are Ada" }]);
+});
+
+test("instructions of a server become its manifest's", async () => {
+  const folder = await folderOf({
+    "index.ts": `${V1}
+const server = new McpServer({ name: "told", version: "1.0.0" }, { instructions: "Say hi first." });
+server.tool("hi", () => ({ content: [] }));
+${CONNECTED}`,
+  });
+  const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
+  const [member] = await makeBundle({ ...options, folders: [folder] });
+  expect(member!.found.manifest.instructions).toBe("Say hi first.");
 });
 
 test("McpAgent: its state, its class by export, its own variables", async () => {

@@ -29,6 +29,8 @@ describe("the endpoint of a profile", () => {
       title: "Support",
       description: "What support needs.",
     });
+    // Those of servlets that are offered follow.
+    expect(result!["instructions"]).toContain("durable: Plan first.");
     const secretive = profiled({ SERVER_INSTRUCTIONS: "Use the vault." });
     const others = await send("server/discover", {}, { server: at("plans", secretive) });
     expect(JSON.stringify(others.result)).not.toContain("vault");

@@ -23,7 +23,7 @@ export function permissionsOf({
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
     ["It shows these pages in clients", viewsIn(manifest)],
-    ["It brings these instructions, which models obey", skills?.skills.map(instructionOf)],
+    ["It brings these instructions, which models obey", instructionsIn(manifest, skills)],
     ["Calls of Open Tool Calling must bring it", requiredBy(manifest)],
     ["It may take", [boundsOf(manifest)]],
     // Last: a long list must not hide the others.
@@ -82,6 +82,11 @@ const viewsIn = ({ views = {} }: Manifest): string[] =>
     );
     return facts.length === 0 ? name : `${name} (${facts.join(", ")})`;
   });
+
+const instructionsIn = ({ instructions }: Manifest, skills: Build["skills"]): string[] => [
+  ...(instructions === undefined ? [] : [asOne(instructions)]),
+  ...(skills?.skills ?? []).map(instructionOf),
+];
 
 const instructionOf = ({ path, frontmatter }: Skill): string =>
   `${asOne(path)} (${shortened(frontmatter.description, 200)})`;

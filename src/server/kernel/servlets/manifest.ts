@@ -131,6 +131,10 @@ export const manifestSchema = once(() =>
           z.string(),
           "What the servlet is for; shown to people, not to clients.",
         ),
+        instructions: described(
+          z.string().check(z.maxLength(2000)),
+          "How to use the servlet's tools, for models: joined to the instructions of the server or profile. At most 2,000 characters.",
+        ),
         source: described(
           z.string().check(z.minLength(1)),
           "Where its wasm is from, if it is not beside this file: `oci://`, `https://`, `s3://`, `file://` or a path. Written by `npm run servlets -- add`, and pinned in servlets.lock.json.",

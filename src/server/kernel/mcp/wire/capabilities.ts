@@ -39,7 +39,7 @@ export async function capabilities(
   };
 }
 
-/** The server's instructions for a client with these capabilities, including contributors' additions. */
+/** The server's instructions for a client with these capabilities, with those of its servlets and contributors' additions. */
 export async function instructionsFor(
   { instructions }: Introduction,
   registry: Registry,
@@ -47,6 +47,12 @@ export async function instructionsFor(
 ): Promise<{ instructions?: string }> {
   const catalog = await registry.catalog();
   const added = registry.contributors.flatMap((one) => one.instructions?.(catalog, client) ?? []);
-  const all = instructions === undefined ? added : [instructions, ...added];
+  const { tools, prompts, readers } = catalog;
+  const entries = [...tools.values(), ...prompts.values()];
+  const offering = new Set([...entries.map(({ servlet }) => servlet), ...readers]);
+  const own = [...offering].flatMap(({ name, manifest }) =>
+    manifest.instructions === undefined ? [] : [`${name}: ${manifest.instructions}`],
+  );
+  const all = [...(instructions === undefined ? [] : [instructions]), ...own, ...added];
   return all.length === 0 ? {} : { instructions: all.join("\n") };
 }
