@@ -11,7 +11,7 @@ type AgentClass = new () => McpAgent;
 
 const classes = new Set<unknown>();
 
-/** Notes a class that is exported, or of which a handler is made. */
+/** Registers an agent class that is exported or used for a handler. */
 function offerAgent(agent: unknown): void {
   if (classes.has(agent)) return;
   classes.add(agent);
@@ -23,7 +23,7 @@ function offerAgent(agent: unknown): void {
   });
 }
 
-/** Notes an agent's class among values that a handler may be of. */
+/** Registers the value if it is an agent class. */
 export function offerAgentsIn(value: unknown): void {
   if (typeof value === "function" && value.prototype instanceof McpAgent) offerAgent(value);
 }
@@ -33,7 +33,7 @@ exportNoters.push(offerAgentsIn);
 /** A handler that is never called. */
 const handler = { fetch: async (): Promise<Response> => new Response() };
 
-/** What a server of Workers finds in `env`: values of the manifest. */
+/** The `env` of a Worker: values of the manifest. */
 const environment = new Proxy<Record<string, string | undefined>>(
   {},
   {
@@ -45,7 +45,7 @@ function lacking(what: string, instead: string): never {
   throw new Error(`A servlet has no ${what}: ${instead}.`);
 }
 
-/** An agent's storage and schedules, which servlets do not have. */
+/** An agent's storage, which servlets do not have: every access throws. */
 const storage = new Proxy<Record<string, unknown>>(
   {},
   {
@@ -65,7 +65,7 @@ export abstract class McpAgent {
   get name(): string {
     return this.getSessionId();
   }
-  /** Who calls: the rest of what `agents` has here comes from a sign-in of its own. */
+  /** The caller; other props of `agents` come from its own sign-in, which is not used here. */
   get props(): Json {
     if (!running.call) return {};
     const { principal } = context.client;
@@ -120,7 +120,7 @@ export abstract class McpAgent {
   }
 }
 
-/** The caller, as `agents` tells of one who has signed in. */
+/** The signed-in caller; undefined for an anonymous caller. */
 export const getMcpAuthContext = (): { props: Json } | undefined =>
   context.client.principal === "anonymous"
     ? undefined

@@ -1,7 +1,7 @@
 /**
- * Runs the modules of a server that was written for another SDK, and then answers by what they have made. They run
- * when the servlet is built, and what they make is in its image, unless it depends on values that are not known then:
- * in that case they run in a call.
+ * Runs the modules of a server that was written for another SDK, and answers calls by the server that they make. They run when
+ * the servlet is built, and the server is part of its image; but if they depend on values that are unknown then, they run in
+ * a call.
  */
 import { messageOf, misuseAtBuild, type ServletEntry, running, thrownText } from "../host.ts";
 import { random } from "../random.ts";
@@ -13,10 +13,10 @@ declare global {
   var __open: (() => Promise<Opened>) | undefined;
 }
 
-/** What the bundle step has learnt of a servlet whose modules run in a call. */
+/** Results of the bundle step for a servlet whose modules run in a call. */
 export interface Learnt {
   exports: readonly string[];
-  /** Outputs of lists, by export. */
+  /** The outputs of list exports, by export. */
   lists: Readonly<Record<string, string>>;
   instructions?: string;
 }
@@ -28,19 +28,19 @@ const manifestWith = (instructions: string | undefined) => ({
   ...(instructions !== undefined && { instructions }),
 });
 
-/** The export that runs the modules, and does nothing else. */
+/** The export that only runs the modules. */
 const ENVIRONMENT = "edge_environment";
 
-/** Exports whose output the bundle step learns. */
+/** Exports whose output the bundle step records. */
 const LISTS = ["list_tools", "list_resources", "list_resource_templates", "list_prompts"];
 
 type Entry = ReturnType<typeof entryOf>;
 
-/** A servlet that is being opened: its modules run, and what they do not await is waited for, too. */
+/** The start of a servlet: runs its modules, and waits also for work that they do not await. */
 class Opening {
   opened: Opened | undefined;
   failure: unknown;
-  /** Goes on when no job is left. */
+  /** Continues the start once no job is left. */
   #wake: (() => void) | undefined;
   #hasRun = false;
   readonly #rejected = new Map<object, unknown>();
@@ -60,7 +60,7 @@ class Opening {
     return open();
   }
 
-  /** To be called when no job is left, and once before: false when it has ended. */
+  /** To be called once at first, and then whenever no job is left; false once the start has ended. */
   goOn(): boolean {
     if (!this.#hasRun) return (this.#hasRun = true);
     if (this.opened !== undefined || this.failure !== undefined) return false;
@@ -80,13 +80,13 @@ class Opening {
     else this.#rejected.set(promise, reason);
   }
 
-  /** Why it has failed, with what was rejected and not caught. */
+  /** The failure, with all unhandled rejections, as text. */
   get why(): string {
     return [this.failure, ...this.#rejected.values()].map(thrownText).join("\n");
   }
 }
 
-/** Makes the servlet of a script, whose modules run now, or, with what was `learnt` before, in a call. */
+/** Makes the servlet of a script. Its modules run now or, if `learnt` is given, in a call. */
 export function arrive(evaluate: () => Promise<void>, isLearning: boolean, learnt?: Learnt): void {
   Math.random = random;
   const entry = learnt === undefined ? now(evaluate, isLearning) : later(evaluate, learnt);
@@ -95,7 +95,7 @@ export function arrive(evaluate: () => Promise<void>, isLearning: boolean, learn
 
 type Arriving = Omit<ServletEntry, "manifest" | "misuse">;
 
-/** A servlet whose modules run while it is built; its lists are part of its description if they are to be learnt. */
+/** A servlet whose modules run at build time; if `isLearning`, its description contains its lists. */
 function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
   const opening = new Opening(evaluate);
   const lists: Record<string, string> = {};
@@ -143,13 +143,13 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
   };
 }
 
-/** A servlet whose modules run in a call: in the first of an instance, and again where a value has changed since. */
+/** A servlet whose modules run in an instance's first call, and again in a call after a value has changed. */
 function later(
   evaluate: () => Promise<void>,
   { exports: learnt, lists, instructions }: Learnt,
 ): Arriving {
   const exports = [...learnt, ENVIRONMENT];
-  /** True in an image for the values that there are: they do not change in it. */
+  /** True in an image that was made for the current values: they do not change in it. */
   let isImage = false;
   let opening: Opening | undefined;
   let entry: Entry | undefined;

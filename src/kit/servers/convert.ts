@@ -1,4 +1,4 @@
-/** Turns schemas of libraries that give no JSON Schema themselves into it, while a servlet's lists are learnt. */
+/** Converts schemas of libraries without a conversion of their own to JSON Schema, while the bundle step learns lists. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import { zodToJsonSchema } from "zod-to-json-schema";
 import { CHECKED_BY_SERVLET, isObject } from "../../server/kernel/core/model.ts";
@@ -7,7 +7,7 @@ import type { JsonSchema, StandardSchema } from "../infer.ts";
 type Override = (written: { zodSchema: unknown; jsonSchema: object }) => void;
 type Modern = (schema: StandardSchema, options: object) => JsonSchema;
 
-/** The kinds of zod 3 that change a value before they check it. */
+/** True for schemas of zod 3 that change a value before they check it. */
 const changes = (definition: object): boolean => {
   const { typeName, coerce, effect } = definition as Record<string, unknown>;
   return (
@@ -17,7 +17,7 @@ const changes = (definition: object): boolean => {
   );
 };
 
-/** Converts by `toJSONSchema` of zod 4, if the servlet has it, and schemas of zod 3 by a package of their own. */
+/** Converts schemas of zod 4 by its `toJSONSchema`, if the servlet has it; schemas of valibot and zod 3 by packages. */
 export const convertWith =
   (toJSONSchema?: Modern) =>
   (schema: StandardSchema, io: "input" | "output", override: Override): JsonSchema => {

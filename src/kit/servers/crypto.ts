@@ -1,4 +1,4 @@
-/** `node:crypto`, as far as a servlet has it: hashes, HMAC, random values and comparison, all synchronous. */
+/** `node:crypto`, as far as servlets support it: hashes, HMAC, random values and comparison, all synchronous. */
 import { Buffer } from "node:buffer";
 import { hmac } from "@noble/hashes/hmac.js";
 import { md5, ripemd160, sha1 } from "@noble/hashes/legacy.js";
@@ -27,7 +27,7 @@ function hashOf(name: string) {
   );
 }
 
-/** A hash or an HMAC that is computed piece by piece. */
+/** An incremental hash or HMAC. */
 class Digest {
   readonly #of: { update(data: Uint8Array): unknown; digest(): Uint8Array };
 
@@ -51,7 +51,7 @@ export const hash = (name: string, data: Data, encoding = "hex"): unknown =>
   createHash(name).update(data).digest(encoding);
 export const getHashes = (): string[] => Object.keys(HASHES);
 
-/** The same time for all contents of one length. */
+/** Compares in a time that depends only on the length. */
 export function timingSafeEqual(a: Data, b: Data): boolean {
   const [left, right] = [bytesOf(a), bytesOf(b)];
   if (left.length !== right.length) {
@@ -70,7 +70,7 @@ export function randomBytes(size: number, callback?: Callback<Uint8Array>): Uint
   return bytes;
 }
 
-/** A number from `low`, 0 by default, up to but not `high`: of 48 bits at most. */
+/** A random integer from `low` (0 by default), below `high`; their difference has at most 48 bits. */
 export function randomInt(first: number, second?: number): number {
   const [low, high] = second === undefined ? [0, first] : [first, second];
   const range = high - low;

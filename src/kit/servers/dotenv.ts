@@ -1,4 +1,4 @@
-/** `dotenv`: the values of the environment are the manifest's. */
+/** `dotenv`, without effect: environment variables come from the manifest. */
 export const config = (): { parsed: object } => ({ parsed: {} });
 export const configDotenv = config;
 export const parse = (): object => ({});

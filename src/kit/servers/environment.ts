@@ -1,7 +1,7 @@
-/** The environment of a server: values of `env_vars` and secrets, by the names that its modules read. */
+/** The environment variables of a server: the manifest's `env_vars` and secrets, by the names that its modules read. */
 import { running } from "../host.ts";
 
-/** Set by the bundle step: what the manifest lists, and whether the servlet's lists are being learnt, without values. */
+/** Set by the bundle step: the names in the manifest; `isLearning` is true while it learns lists, without values. */
 declare const SERVLET_ENVIRONMENT: {
   variables: readonly string[];
   secrets: Readonly<Record<string, { service: string; user: string }>>;
@@ -12,12 +12,12 @@ const { variables, secrets, isLearning } = SERVLET_ENVIRONMENT;
 
 const names = new Set([...variables, ...Object.keys(secrets)]);
 
-/** The values of the manifest that module scope has read, by name: it is to run again where a value has become another. */
+/** The values that module scope has read, by name: module scope runs again if one of them has changed. */
 const read = new Map<string, string | undefined>();
 
 export const namesRead = (): string[] => [...read.keys()];
 
-/** True where a value that module scope has read is another one now. */
+/** True if a value that module scope has read has changed. */
 export const hasChanged = (): boolean => [...read].some(([name, value]) => valueOf(name) !== value);
 
 function valueOf(name: string): string | undefined {
@@ -25,18 +25,18 @@ function valueOf(name: string): string | undefined {
     const { service, user } = secrets[name]!;
     return __host.call("get_keyring_secret", JSON.stringify({ service, user })) || undefined;
   }
-  // What has no value is "" there, as `${NAME:-}` gives it.
+  // A name without a value is "" there, as in `${NAME:-}`.
   return __host.config(name) || undefined;
 }
 
-/** A value of the right form for what the name says it is: no server has to reach it. */
+/** A value in the form that the name suggests, such as a URL; nothing connects to it. */
 function placeholder(name: string): string {
   if (/(?:URL|URI|ENDPOINT|ORIGIN)(?:_|$)/i.test(name)) return "https://placeholder.invalid";
   if (/(?:PORT|MS|SECONDS|TIMEOUT|LIMIT|COUNT|SIZE|MAX|MIN)$/i.test(name)) return "1";
   return "placeholder";
 }
 
-/** A value by its name; undefined where the manifest does not list it. */
+/** The value of a variable; undefined if the manifest does not list it. */
 export function variable(name: string): string | undefined {
   if (!names.has(name)) return undefined;
   const value = isLearning ? placeholder(name) : valueOf(name);
@@ -46,7 +46,7 @@ export function variable(name: string): string | undefined {
 
 const own: Record<string, string> = { NODE_ENV: "production" };
 
-/** As `process.env`: what a server sets itself comes before the values of the manifest. */
+/** The `process.env` of a server: values that the server sets itself take precedence over the manifest's. */
 export const env: Record<string, string | undefined> = new Proxy(own, {
   get: (set, name) => (typeof name === "string" ? (set[name] ?? variable(name)) : undefined),
   has: (set, name) => typeof name === "string" && (name in set || variable(name) !== undefined),

@@ -19,7 +19,7 @@ export const ProtocolErrorCode = {
   UnsupportedProtocolVersion: -32022,
 } as const;
 
-/** An error of the protocol: what all of the SDK's are. */
+/** A protocol error, the base class of the SDK's errors. */
 export class ProtocolError extends RpcError {
   override name = "ProtocolError";
 
@@ -55,7 +55,7 @@ export class UrlElicitationRequiredError extends ProtocolError {
   }
 }
 
-/** An error as the SDK sends it: of the protocol, with the code that it has, or else of the server. */
+/** Converts an error as the SDK does: to a protocol error with its own code, or else with that of an internal error. */
 export function asProtocolError(thrown: unknown): unknown {
   if (thrown instanceof RpcError || !(thrown instanceof Error)) return thrown;
   const { code, data } = thrown as { code?: unknown; data?: unknown };

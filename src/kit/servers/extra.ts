@@ -1,4 +1,4 @@
-/** What handlers of the official SDK get beside their arguments, of the call that runs. */
+/** The last argument of the official SDK's handlers, and its functions for the running call. */
 import { context } from "../context.ts";
 import { RpcError } from "../run.ts";
 import { jsonSchemaOf } from "../schema.ts";
@@ -14,7 +14,7 @@ interface Options {
   maxTotalTimeout?: number;
 }
 
-/** Asks the client, as the SDK's `request` does. */
+/** Sends a request to the client, as the SDK's `request` does. */
 export async function ask({ method, params = {} }: Request, options?: Options): Promise<unknown> {
   switch (method) {
     case "elicitation/create":
@@ -30,7 +30,7 @@ export async function ask({ method, params = {} }: Request, options?: Options): 
   }
 }
 
-/** Asks for a form or a page; `requestedSchema` may be a schema of zod. */
+/** Asks the user to fill in a form or open a page; `requestedSchema` may be a schema of zod. */
 export async function elicit(params: Json, options: Options = {}): Promise<unknown> {
   const timeout = options.timeout ?? options.maxTotalTimeout;
   const rest = timeout === undefined ? {} : { timeout };
@@ -43,7 +43,7 @@ export async function elicit(params: Json, options: Options = {}): Promise<unkno
   return context.elicit({ message: String(params["message"]), schema: schema as never, ...rest });
 }
 
-/** Tells the client, as the SDK's `notification` does. What clients get no notification of is logged. */
+/** Sends a notification to the client, as the SDK's `notification` does. Logs a warning for an unsupported method. */
 export async function notify({ method, params = {} }: Request): Promise<void> {
   switch (method) {
     case "notifications/progress": {
@@ -75,7 +75,7 @@ export function log({ level, data, logger }: Json): void {
   context.log(level as never, data, logger as string | undefined);
 }
 
-/** Who calls: undefined for an anonymous caller. The caller's token is not given to servlets. */
+/** The caller; undefined for an anonymous caller. Servlets do not get the caller's token. */
 export function authInfo() {
   const { principal } = context.client;
   if (principal === undefined || principal === "anonymous") return undefined;
@@ -90,12 +90,12 @@ export function clientVersion(): { name: string; version: string } | undefined {
 }
 
 /**
- * The last argument of handlers: of `@modelcontextprotocol/sdk` its own members, of `@modelcontextprotocol/server` `mcpReq`
- * and `http`.
+ * The last argument of handlers. Those of `@modelcontextprotocol/server` use `mcpReq` and `http`, those of
+ * `@modelcontextprotocol/sdk` the other members.
  */
 export class Extra {
   readonly #method: string;
-  /** The state that a call goes on with, as the server's `verify` gave it. */
+  /** The verified `requestState`, as the server's `verify` returned it. */
   readonly #state: unknown;
 
   constructor(method: string, state?: unknown) {
@@ -114,11 +114,11 @@ export class Extra {
   get authInfo() {
     return authInfo();
   }
-  /** An opaque name of the session, where there is one. */
+  /** An opaque id of the session, if there is one. */
   get sessionId() {
     return (context.client as { session?: string }).session;
   }
-  /** Servlets see no headers of HTTP. */
+  /** Servlets do not see HTTP headers. */
   get requestInfo() {
     return { headers: {} };
   }

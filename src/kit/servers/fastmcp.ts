@@ -1,4 +1,4 @@
-/** `fastmcp`, the one in TypeScript. */
+/** `fastmcp` for TypeScript. */
 import { context } from "../context.ts";
 import { ToolError } from "../schema.ts";
 import type { ToolSpec } from "../specs.ts";
@@ -14,7 +14,7 @@ import { schemaOf } from "./schemas.ts";
 type Callback = (...given: unknown[]) => unknown;
 type Named = Json & { name: string };
 
-/** An error for the caller. */
+/** An error whose message the caller gets. */
 export class UserError extends ToolError {
   readonly extras: unknown;
 
@@ -45,7 +45,7 @@ const toolContext = () => ({
   session: authInfo(),
   reportProgress: async ({ progress, total }: { progress: number; total?: number }) =>
     context.progress(progress, total),
-  /** Clients get it with the result: there is no notification for a part of it. */
+  /** Logs the content to the client: MCP has no notification for a part of a result. */
   streamContent: async (content: unknown) =>
     log({ level: "info", data: typeof content === "string" ? content : textOf(content) }),
 });
@@ -130,7 +130,7 @@ export class FastMCP implements Offer {
     if (this.#prompts.delete(name)) change();
   }
 
-  /** The contents of one of its resources, as a block of content has them. */
+  /** The contents of one of the server's resources, for an embedded resource. */
   async embedded(uri: string): Promise<Json> {
     const spec = this.spec();
     const fixed = spec.resources[uri];
@@ -253,7 +253,7 @@ function completerOf(complete: unknown, options: unknown) {
   };
 }
 
-/** An image or a sound as content: of a URL, or of its bytes. */
+/** An image or a sound as content, from a URL or from bytes. */
 const content =
   (type: "image" | "audio", fallback: string) =>
   async (given: { url?: string; buffer?: Uint8Array; path?: string }) => {

@@ -1,11 +1,11 @@
 /**
- * `node:fs`, as far as a servlet has it: the files of its package that its modules name, which are part of its script, and its
- * folders of `allowed_paths`.
+ * `node:fs`, as far as servlets support it: the package's files that its modules name, which are bundled into the script, and
+ * the folders of `allowed_paths`.
  */
 import { Buffer } from "node:buffer";
 import * as files from "../files.ts";
 
-/** Set by the bundle step: files of the package in base64, by their path. */
+/** Set by the bundle step: files of the package in base64, by path. */
 declare const SERVLET_FILES: Readonly<Record<string, string>>;
 
 type Data = string | ArrayBufferView;
@@ -22,7 +22,7 @@ type Options =
 
 const ROOT = "/servlet";
 
-/** The whole path of one that a module gives: what is relative is so to the package. */
+/** The absolute path; a relative path is relative to the package. */
 function wholeOf(path: unknown): string {
   const text = path instanceof URL ? decodeURIComponent(path.pathname) : String(path);
   const parts: string[] = [];
@@ -35,7 +35,7 @@ function wholeOf(path: unknown): string {
 
 const isOwn = (path: string): boolean => path === ROOT || path.startsWith(`${ROOT}/`);
 
-/** The names below a folder of the package, each with whether it is a folder. */
+/** The entries of a folder of the package: true for a folder, false for a file. */
 function ownNames(folder: string): Map<string, boolean> {
   const names = new Map<string, boolean>();
   for (const path of Object.keys(SERVLET_FILES)) {
@@ -65,7 +65,7 @@ export function readFileSync(given: unknown, options?: Options): unknown {
   return encoding === undefined ? bytes : bytes.toString(encoding);
 }
 
-/** A path that is written to: the package itself does not change. */
+/** The absolute path for a write. Throws for a path in the package, which is read-only. */
 function writable(given: unknown): string {
   const path = wholeOf(given);
   if (isOwn(path)) throw lacking(path, "open");
@@ -151,7 +151,7 @@ export function readdirSync(given: unknown, options?: Options): unknown[] {
 
 type Done = (error: unknown, value?: unknown) => void;
 
-/** The form with a callback of a synchronous function. */
+/** The callback form of a synchronous function. */
 const called =
   (work: (...given: never[]) => unknown) =>
   (...given: unknown[]): void => {

@@ -1,4 +1,4 @@
-/** Globals of Node, for the scripts that use them. */
+/** Globals of Node, for scripts that use them. */
 export { Buffer } from "node:buffer";
 export {
   clearImmediate,

@@ -1,11 +1,11 @@
-/** Handlers of HTTP requests that SDKs make of a server or of its factory: they note the server, and serve nothing. */
+/** HTTP handlers that SDKs make from a server or its factory: they register the server, and serve nothing. */
 import { McpServer } from "./mcp-server.ts";
 import { noteServer, offerLater } from "./registry.ts";
 import type { ServerInfo, ServerOptions } from "./server.ts";
 
 type Callback = (...given: unknown[]) => unknown;
 
-/** A handler that answers every request with nothing, and calls `serve` first. */
+/** A handler that calls `serve` and answers every request with an empty response. */
 function handlerOf(serve: () => unknown) {
   const fetch = async (..._given: unknown[]): Promise<Response> => {
     await serve();
@@ -16,7 +16,7 @@ function handlerOf(serve: () => unknown) {
   return Object.assign(fetch, { fetch, close: nothing, notify, bus: {} });
 }
 
-/** Calls a factory once; gives the server that it makes. */
+/** A function that calls a factory once and registers the server that it makes. */
 export function factoryOf(factory: unknown): () => Promise<void> {
   let made: Promise<void> | undefined;
   const make = async (): Promise<void> => {
@@ -26,7 +26,7 @@ export function factoryOf(factory: unknown): () => Promise<void> {
   return () => (made ??= make());
 }
 
-/** `createMcpHandler` of `@modelcontextprotocol/server` and of `agents`: of a factory, or of a server. */
+/** `createMcpHandler` of `@modelcontextprotocol/server` and of `agents`; takes a server or its factory. */
 export function createMcpHandler(factory: unknown, _options?: object) {
   const make = factoryOf(factory);
   offerLater(make);
@@ -39,7 +39,7 @@ export async function serveStdio(factory: unknown, _options?: object) {
   return { close: async (): Promise<void> => {} };
 }
 
-/** `createMcpHandler` of `mcp-handler`: `initialize` registers on the server that it is given. */
+/** `createMcpHandler` of `mcp-handler`: `initialize` gets the server and registers tools, resources and prompts. */
 export function createVercelHandler(
   initialize: Callback,
   options: { serverInfo?: ServerInfo } & ServerOptions = {},
@@ -55,7 +55,7 @@ export function createVercelHandler(
   return handlerOf(make);
 }
 
-/** `withMcpAuth` of `mcp-handler`: sign-in is the server's, in front of its servlets. */
+/** `withMcpAuth` of `mcp-handler`: the server handles sign-in, in front of its servlets. */
 export const withMcpAuth = (handler: unknown): unknown => handler;
 
 const notServed = (): (() => Response) => () => new Response(undefined, { status: 404 });

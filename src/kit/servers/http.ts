@@ -1,9 +1,9 @@
-/** Frameworks of HTTP, by which servers serve MCP themselves: they note the server that a route makes, and serve nothing. */
+/** HTTP frameworks with which servers serve MCP themselves: they register the server that a route makes, and serve nothing. */
 import { offerLater } from "./registry.ts";
 
 type Callback = (...given: unknown[]) => unknown;
 
-/** Paths under which a server serves MCP, or what belongs to it: nobody misses them. */
+/** Paths for MCP, health checks and metadata, which need no warning. */
 const OWN_PATHS =
   /^(?:\/?|\*|\/(?:[\w-]+\/)*(?:mcp|sse|messages?|health\w*|ping|status)|\/\.well-known\/.*)$/;
 
@@ -16,13 +16,13 @@ function noteRoute(path: unknown, handlers: unknown[]): void {
     console.warn(`The server serves HTTP itself: the route ${where} is not reachable.`);
   }
   const last = handlers.flat().findLast((one) => typeof one === "function");
-  // The route of MCP may make a server for each request.
+  // The route for MCP may make a server for each request.
   if (last !== undefined && /mcp|sse|^\/$|^\*$/.test(where)) {
     offerLater(() => (last as Callback)(request(), response()));
   }
 }
 
-/** A request of nobody, in the forms of Node, express and hono. */
+/** A placeholder request, with the members of Node's, express's and hono's requests. */
 function request(): unknown {
   const raw = new Request("https://servlet.invalid/mcp", { method: "POST" });
   const header = (name?: string) => (name === undefined ? {} : undefined);
@@ -47,7 +47,7 @@ function request(): unknown {
   return members;
 }
 
-/** A response of which every method gives the response. */
+/** A placeholder response: every method returns the response. */
 function response(): unknown {
   const self: unknown = new Proxy(
     {},
@@ -58,7 +58,7 @@ function response(): unknown {
   return self;
 }
 
-/** An application: its routes are noted, and whatever else is done with it gives it again. */
+/** A placeholder application: it records routes, and every other use returns the application. */
 function application(): unknown {
   const routes = new Set(["get", "post", "put", "delete", "patch", "options", "all", "use", "on"]);
   const self: unknown = new Proxy(() => {}, {
@@ -89,7 +89,7 @@ function application(): unknown {
   return self;
 }
 
-/** What a package of this kind exports: a function, or class, whose every use gives an application. */
+/** The export of such a package: a function or class whose every use returns an application. */
 export const framework: unknown = new Proxy(application() as object, {
   get: (of, name) => {
     if (name === "default" || name === "Hono" || name === "Router") return framework;
@@ -107,7 +107,7 @@ export const createMcpExpressApp = application;
 export const createMcpHonoApp = application;
 export const createMcpFastifyApp = application;
 
-/** Middleware and options that do nothing here. */
+/** Middleware and options without effect here. */
 const middleware = () => (): void => {};
 export const cors = middleware;
 export const json = middleware;

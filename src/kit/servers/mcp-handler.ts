@@ -1,4 +1,4 @@
-/** `mcp-handler`, and `@vercel/mcp-adapter` as it was called before. */
+/** `mcp-handler`, formerly `@vercel/mcp-adapter`. */
 export {
   createVercelHandler as createMcpHandler,
   createVercelHandler as createMcpRouteHandler,

@@ -1,4 +1,4 @@
-/** `McpServer` of the official SDK, of both of its generations. */
+/** `McpServer` of the official SDK, of both generations. */
 import { running } from "../host.ts";
 import type {
   Complete,
@@ -17,7 +17,7 @@ import { Server, type ServerInfo, type ServerOptions } from "./server.ts";
 
 type Callback = (...given: unknown[]) => unknown;
 
-/** Something registered, by whose methods an author changes it later. */
+/** A registered tool, resource or prompt, with methods to change it later. */
 interface Registered {
   [member: string]: unknown;
   callback: Callback;
@@ -28,11 +28,11 @@ interface Registered {
   update(updates: Json): void;
 }
 
-/** What is registered of one kind, by its name or URI. */
+/** The registrations of one kind, by name or URI. */
 class Group {
   readonly all = new Map<string, Registered>();
   readonly #what: string;
-  /** The member of updates that has the key. */
+  /** The member of updates that contains the new key. */
   readonly #key: string;
   readonly #told: () => unknown;
 
@@ -70,7 +70,7 @@ class Group {
     this.#told();
   }
 
-  /** By key: what `make` makes of those that are enabled. */
+  /** Maps the enabled registrations by `make`, by key. */
   enabled<T>(make: (one: Registered, key: string) => T): Record<string, T> {
     const some = [...this.all].filter(([, { enabled }]) => enabled);
     return Object.fromEntries(some.map(([key, one]) => [key, make(one, key)]));
@@ -79,7 +79,7 @@ class Group {
 
 const given = (members: Json) => Object.entries(members).filter(([, value]) => value !== undefined);
 
-/** The members of an object that are listed: those of these names that have a value. */
+/** The members of an object that have one of these names and a value. */
 export const listed = (one: Json, names: readonly string[]) =>
   Object.fromEntries(given(one).filter(([name]) => names.includes(name)));
 
@@ -87,7 +87,7 @@ const ANY_ARGUMENTS = { type: "object", properties: {} };
 
 const COMPLETABLE = Symbol.for("mcp.completable");
 
-/** Gives an argument of a prompt completions. */
+/** Adds completions to the schema of a prompt's argument. */
 export function completable<T extends object>(schema: T, complete: Callback): T {
   return Object.defineProperty(schema, COMPLETABLE, { value: { complete }, configurable: true });
 }
@@ -99,7 +99,7 @@ const completerOf = (schema: unknown): Callback | undefined =>
 
 export const isCompletable = (schema: unknown): boolean => completerOf(schema) !== undefined;
 
-/** The URI template of resources, with what lists and completes them. */
+/** A URI template with the callbacks that list its resources and complete its variables. */
 export class ResourceTemplate {
   readonly uriTemplate: UriTemplate;
   readonly #callbacks: { list?: Callback; complete?: Record<string, Callback> };
@@ -206,7 +206,7 @@ export class McpServer {
     return this.#prompts.add(name, { ...rest, argsSchema: schema, callback });
   }
 
-  /** The deprecated form: a name, and before the callback any of a description, a shape and annotations. */
+  /** The deprecated signature: a name, an optional description, shape and annotations, and the callback. */
   tool(name: string, ...rest: unknown[]): Registered {
     const callback = rest.pop() as Callback;
     const description = typeof rest[0] === "string" ? rest.shift() : undefined;
@@ -258,7 +258,7 @@ export class McpServer {
         } catch (error) {
           if (!(error instanceof ProtocolError)) throw error;
           if (error.code === ErrorCode.UrlElicitationRequired) throw error;
-          // In a tool, the SDK makes a result of an error of the protocol.
+          // The SDK turns a tool's protocol error into an error result.
           throw new ToolError(error.message);
         }
       },
@@ -331,7 +331,7 @@ async function settled(schema: object, values: unknown, name: string): Promise<u
   throw new ProtocolError(ErrorCode.InvalidParams, `Invalid arguments for prompt ${name}: ${why}`);
 }
 
-/** The most completions that a client gets. */
+/** Maximum number of completions that a client gets. */
 const COMPLETIONS = 100;
 
 const completeBy =

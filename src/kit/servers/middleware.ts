@@ -1,4 +1,4 @@
-/** Middleware of HTTP frameworks, which has nothing to do here. */
+/** Middleware of HTTP frameworks, without effect here. */
 const middleware = () => (): void => {};
 export default middleware;
 export const cors = middleware;

@@ -1,6 +1,6 @@
-/** `node:module`: what a servlet is made of is known when it is built. */
+/** `node:module`: all modules of a servlet are known when it is built. */
 
-/** Gives a `require` that finds nothing: what is required by a constant name is part of the script without it. */
+/** Returns a `require` that finds nothing: modules required by a constant name are bundled into the script. */
 export const createRequire = () => {
   const require = (name: string): never => {
     throw new Error(`A servlet cannot load "${name}" in a call: import it.`);

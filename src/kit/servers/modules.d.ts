@@ -1,4 +1,4 @@
-/** What the bundle step makes of the zod that a servlet has: see `src/languages/typescript/sdks.ts`. */
+/** The module that the bundle step makes for the servlet's versions of zod: see `src/languages/typescript/sdks.ts`. */
 declare module "edge-servlets/zod-of-servlet" {
   export const objects: Record<"modern" | "old", (shape: Record<string, unknown>) => unknown>;
   export const convert: Parameters<typeof import("../schema.ts").convertWith>[0];

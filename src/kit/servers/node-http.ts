@@ -1,4 +1,4 @@
-/** `node:http` and `node:https`: a server that is made is noted, and requests are made by `fetch`. */
+/** `node:http` and `node:https`: `createServer` registers the server; requests throw an error that names `fetch`. */
 import { createServer } from "./http.ts";
 
 const refuse = (): never => {

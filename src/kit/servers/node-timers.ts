@@ -1,4 +1,4 @@
-/** Timers as Node has them: what they give has methods, and at module scope, which nobody waits for, none ever ends. */
+/** Node's timers, which return objects with methods. A timer that is set at module scope never fires. */
 import { running } from "../host.ts";
 
 type Callback = (...given: unknown[]) => void;

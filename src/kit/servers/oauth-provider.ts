@@ -1,4 +1,4 @@
-/** `@cloudflare/workers-oauth-provider`: sign-in is the server's; what the provider wraps is the servlet. */
+/** `@cloudflare/workers-oauth-provider`: the server handles sign-in; the handler that the provider wraps is the servlet. */
 import { offerAgentsIn } from "./agents.ts";
 
 interface Options {

@@ -1,4 +1,4 @@
-/** `process` of Node, as far as a servlet has one. */
+/** Node's `process`, as far as servlets support it. */
 import { running } from "../host.ts";
 import { env } from "./environment.ts";
 
@@ -7,7 +7,7 @@ declare const SERVLET_ENTRY: string;
 
 type Callback = (...given: unknown[]) => void;
 
-/** How the first `process.exit` of module scope was called; it may have been caught there. */
+/** The first call of `process.exit` or `process.abort` at module scope, even if its error was caught there. */
 export const exited: { how: string | undefined } = { how: undefined };
 
 const started = performance.now();
@@ -21,7 +21,7 @@ function hrtime(before?: readonly [number, number]): [number, number] {
 }
 hrtime.bigint = (): bigint => BigInt(Math.floor((performance.now() - started) * 1e6));
 
-/** Lines go to the server's log; the rest of a line waits for its end. */
+/** An output stream that writes lines to the server's log; an incomplete line waits for its end. */
 function stream(fd: 1 | 2) {
   let rest = "";
   const write = (text: unknown): boolean => {
@@ -70,7 +70,7 @@ export const process: Record<string, unknown> & { exitCode: number | undefined }
     queueMicrotask(() => callback(...given));
   },
   emitWarning: (warning: unknown) => console.warn(String(warning)),
-  /** A signal never arrives, and what is thrown ends the call. */
+  /** Listeners are ignored: no signal arrives, and an uncaught error ends the call. */
   ...{ on: nothing, once: nothing, off: nothing, addListener: nothing, removeListener: nothing },
   ...{
     removeAllListeners: nothing,

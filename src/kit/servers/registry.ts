@@ -1,29 +1,29 @@
-/** The servers that a servlet's modules make in the manner of another SDK, and which of them the servlet is. */
+/** The servers that a servlet's modules make with another SDK, and the choice of the servlet's server. */
 import type { AnySpec } from "../answers.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 
 export type Json = Record<string, unknown>;
 
-/** Answers one method of the protocol. */
+/** Handles one method of the protocol. */
 export type MethodHandler = (params: Json) => unknown;
 
-/** A server in the form that all SDKs' stand-ins make of it. */
+/** A server, in the form common to the stand-ins of all SDKs. */
 export interface Offer {
-  /** What was registered by name. */
+  /** The tools, resources and prompts that were registered by name. */
   spec(): AnySpec;
-  /** What was registered by method; it comes before `spec`. */
+  /** Handlers that were registered by method; they take precedence over `spec`. */
   readonly handlers: ReadonlyMap<string, MethodHandler>;
   readonly name: string;
   readonly instructions: string | undefined;
-  /** Called before the first request that an instance answers. */
+  /** Called before an instance's first request. */
   readonly oninitialized: (() => unknown) | undefined;
 }
 
 const offers = new Set<Offer>();
-/** Makes a server when no connected one is there: a factory, a class, or what a route would call. */
+/** Functions that make a server if none is connected: from a factory, a class, or a route's handler. */
 const makers: (() => unknown)[] = [];
 
-/** Notes a server that is connected, exported or given to a handler. */
+/** Registers a server that is connected, exported or given to a handler. */
 export function offer(one: Offer): void {
   offers.add(one);
 }
@@ -31,7 +31,7 @@ export function offer(one: Offer): void {
 const isOffer = (value: unknown): value is Offer =>
   isObject(value) && value["handlers"] instanceof Map && typeof value["spec"] === "function";
 
-/** Notes a server of any style, high-level or low-level; false for another value. */
+/** Registers a server, high-level or low-level; false if the value is not a server. */
 export function noteServer(value: unknown): boolean {
   const one = isObject(value) && isOffer(value["server"]) ? value["server"] : value;
   if (!isOffer(one)) return false;
@@ -39,7 +39,7 @@ export function noteServer(value: unknown): boolean {
   return true;
 }
 
-/** What looks for servers among the values that a servlet's entry exports. */
+/** Functions that look for servers among the exports of a servlet's entry. */
 export const exportNoters: ((value: unknown) => void)[] = [
   noteServer,
   (value) => {
@@ -51,20 +51,20 @@ export const exportNoters: ((value: unknown) => void)[] = [
   },
 ];
 
-/** Notes what makes a server when a request arrives. */
+/** Registers a function that makes a server when a request arrives. */
 export function offerLater(make: () => unknown): void {
   makers.push(make);
 }
 
-/** True where `change` has been called since the servlet's module scope ended. */
+/** `areThere` is true if `change` has been called since the answers were last made. */
 export const changes = { areThere: false };
 
-/** To be called where something is registered, changed or removed. */
+/** To be called when something is registered, changed or removed. */
 export function change(): void {
   changes.areThere = true;
 }
 
-/** The server that the servlet is. Throws an `Error` that says what to do where there is none, or more than one. */
+/** The servlet's server. Throws an `Error` that says what to do if there is none, or more than one. */
 export async function theOffer(): Promise<Offer> {
   for (const make of makers) {
     if (offers.size > 0) break;

@@ -1,4 +1,4 @@
-/** The schemas that `@modelcontextprotocol/sdk/types.js` exports: they know their methods, and check nothing. */
+/** The schemas of `@modelcontextprotocol/sdk/types.js`: request schemas have their methods, and none checks anything. */
 
 const REQUESTS: Readonly<Record<string, string>> = {
   CallToolRequest: "tools/call",
@@ -34,7 +34,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   UnsubscribeRequest: "resources/unsubscribe",
 };
 
-/** Names of other schemas, without their ending. */
+/** Names of the other schemas, without the suffix `Schema`. */
 const OTHERS =
   "Annotations AudioContent BaseMetadata BlobResourceContents BooleanSchema CallToolRequestParams CallToolResult CancelledNotificationParams CancelTaskResult ClientCapabilities ClientNotification ClientRequest ClientResult CompatibilityCallToolResult CompleteRequestParams CompleteResult ContentBlock CreateMessageRequestParams CreateMessageResult CreateMessageResultWithTools CreateTaskResult Cursor ElicitRequestFormParams ElicitRequestParams ElicitRequestURLParams ElicitResult EmbeddedResource EmptyResult EnumSchema GetPromptRequestParams GetPromptResult GetTaskPayloadResult GetTaskResult Icon Icons ImageContent Implementation InitializeRequestParams InitializeResult JSONRPCError JSONRPCErrorResponse JSONRPCMessage JSONRPCNotification JSONRPCRequest JSONRPCResponse JSONRPCResultResponse ListPromptsResult ListResourcesResult ListResourceTemplatesResult ListRootsResult ListTasksResult ListToolsResult LoggingLevel LoggingMessageNotificationParams ModelHint ModelPreferences MultiSelectEnumSchema Notification NumberSchema PaginatedRequest PaginatedRequestParams PaginatedResult PrimitiveSchemaDefinition Progress ProgressNotificationParams ProgressToken Prompt PromptArgument PromptMessage PromptReference ReadResourceRequestParams ReadResourceResult Request RequestId Resource ResourceContents ResourceLink ResourceReference ResourceRequestParams ResourceTemplate ResourceTemplateReference ResourceUpdatedNotificationParams Result Role Root SamplingContent SamplingMessage SamplingMessageContentBlock ServerCapabilities ServerNotification ServerRequest ServerResult SetLevelRequestParams SingleSelectEnumSchema StringSchema SubscribeRequestParams Task TaskAugmentedRequestParams TaskCreationParams TaskMetadata TaskStatus TextContent TextResourceContents Tool ToolAnnotations ToolChoice ToolExecution ToolResultContent ToolUseContent UnsubscribeRequestParams";
 
@@ -47,7 +47,7 @@ interface Schema {
   [method: string]: unknown;
 }
 
-/** A schema that takes everything; whatever is made of it (`.optional()`, `.extend(…)`) is another such. */
+/** A schema that accepts everything; its methods (`.optional()`, `.extend(…)`) return such a schema. */
 function anything(method?: string): Schema {
   const parts: Partial<Schema> = {
     ...(method !== undefined && { method }),
@@ -67,7 +67,7 @@ function anything(method?: string): Schema {
 
 const named = (name: string, method?: string) => [`${name}Schema`, anything(method)] as const;
 
-/** By the name of their export. */
+/** All schemas, by export name. */
 export const schemas: Readonly<Record<string, unknown>> = Object.fromEntries([
   ...Object.entries(REQUESTS).map(([name, method]) => named(name, method)),
   ...OTHERS.split(" ").map((name) => named(name)),

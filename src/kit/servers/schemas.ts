@@ -1,4 +1,4 @@
-/** Schemas as authors of servers give them: of zod 3 and 4, raw shapes of either, or of another library. */
+/** Schemas from authors of servers: of zod 3 or 4, raw shapes of either, or of another library. */
 import { isObject } from "../../server/kernel/core/model.ts";
 import type { JsonSchema, StandardSchema } from "../infer.ts";
 import { convertWith, isStandardSchema } from "../schema.ts";
@@ -24,7 +24,7 @@ const isOld = (schema: unknown): schema is OldSchema =>
 const isSchema = (value: unknown): boolean =>
   isStandardSchema(value) || (isObject(value) && ("_zod" in value || "_def" in value));
 
-/** True for an object whose members are schemas; an empty one is one. */
+/** True for an object whose members are schemas, and for an empty object. */
 export function isShape(value: unknown): value is Shape {
   if (!isObject(value) || isSchema(value)) return false;
   const members = Object.values(value);
@@ -32,7 +32,7 @@ export function isShape(value: unknown): value is Shape {
 }
 
 /**
- * The author's schema, or their shape as an object, as a Standard Schema that gives JSON Schema; a JSON Schema as it is.
+ * The author's schema or shape as a Standard Schema with a conversion to JSON Schema; a JSON Schema is returned unchanged.
  * Throws an `Error` for another value; `what` names it there.
  */
 export function schemaOf(given: unknown, what: string): StandardSchema | JsonSchema | undefined {
@@ -53,7 +53,7 @@ function objectOf(shape: Shape, what: string): unknown {
   return old > 0 ? objects.old(shape) : objects.modern(shape);
 }
 
-/** A schema of zod 3 in the form of the standard, which its earlier releases lack. */
+/** A schema of zod 3 as a Standard Schema, which its early releases do not support. */
 function standardOf(schema: OldSchema): StandardSchema {
   const standard = {
     version: 1,
@@ -67,7 +67,7 @@ function standardOf(schema: OldSchema): StandardSchema {
   return made as unknown as StandardSchema;
 }
 
-/** The members of an object's schema; undefined where it is none of zod's. */
+/** The members of zod's object schema; undefined for any other schema. */
 export function shapeOf(schema: unknown): Shape | undefined {
   const given = isObject(schema) && isObject(schema["old"]) ? schema["old"] : schema;
   if (!isObject(given)) return undefined;
@@ -85,14 +85,14 @@ interface Parts {
   isOptional?(): boolean;
 }
 
-/** What is listed of a member of a shape, as an argument of a prompt. */
+/** The list entry of a shape's member as a prompt argument. */
 export function argumentOf(member: unknown): { description?: string; required: boolean } {
   const { _zod: modern, _def: old, description = old?.description, isOptional } = member as Parts;
   const may = modern ? modern.optin === "optional" : (isOptional?.call(member) ?? false);
   return { ...(description !== undefined && { description }), required: !may };
 }
 
-/** A schema without what makes it optional. */
+/** The schema inside an optional schema; another schema is returned unchanged. */
 export function innerOf(member: unknown): unknown {
   const { _zod: modern, _def: old } = member as Parts;
   if (modern?.def.type === "optional") return modern.def.innerType;

@@ -1,4 +1,4 @@
-/** What the modules of `@modelcontextprotocol/sdk` export, whatever the path, besides the schemas of `types.js`. */
+/** The exports of all modules of `@modelcontextprotocol/sdk`, except the schemas of `types.js`. */
 export {
   completable,
   isCompletable,
@@ -19,7 +19,7 @@ export {
   requireBearerAuth,
 } from "./http.ts";
 
-/** The name under which people see a tool, resource or prompt. */
+/** The display name of a tool, resource or prompt. */
 export const getDisplayName = (described: {
   title?: string;
   annotations?: { title?: string };

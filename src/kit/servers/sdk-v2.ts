@@ -1,4 +1,4 @@
-/** What `@modelcontextprotocol/server` and its companions for frameworks export. */
+/** The exports of `@modelcontextprotocol/server` and of its packages for frameworks. */
 import { isObject } from "../../server/kernel/core/model.ts";
 import type { StandardSchema } from "../infer.ts";
 import { RpcError } from "../run.ts";
@@ -9,10 +9,10 @@ export { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from "./error
 export { createMcpHandler, serveStdio } from "./handlers.ts";
 export { createMcpHonoApp, createMcpFastifyApp, toNodeHandler } from "./http.ts";
 
-/** A schema from JSON Schema, which the server checks. */
+/** Returns the JSON Schema itself: the server checks it. */
 export const fromJsonSchema = (schema: Json): Json => schema;
 
-/** The result of a call that has questions; with the functions that make them. */
+/** Makes the result of a call that needs input; its members make the requests. */
 export const inputRequired = Object.assign(
   ({ inputRequests, requestState }: { inputRequests?: Json; requestState?: string }) => ({
     resultType: "input_required",
@@ -42,7 +42,7 @@ type InputResponse =
   | { kind: "roots"; roots: unknown[] }
   | { kind: "sampling"; result: Json };
 
-/** One answer of a client, by what it answers. */
+/** The client's answer to one request, by kind. */
 export function inputResponse(responses: unknown, key: string): InputResponse {
   const answer = isObject(responses) ? responses[key] : undefined;
   if (!isObject(answer)) return { kind: "missing" };
@@ -54,7 +54,7 @@ export function inputResponse(responses: unknown, key: string): InputResponse {
   return typeof role === "string" ? { kind: "sampling", result: answer } : { kind: "missing" };
 }
 
-/** What a user has filled in; undefined if they have not, or if it does not fit the schema. */
+/** The content of an accepted form; undefined if there is none, or if it does not match the schema. */
 export function acceptedContent(responses: unknown, key: string, schema?: StandardSchema): unknown {
   const answer = inputResponse(responses, key);
   if (answer.kind !== "elicit" || answer.action !== "accept") return undefined;
@@ -74,7 +74,7 @@ interface CodecOptions {
 
 const utf8 = new TextEncoder();
 
-/** States that clients cannot change: signed by HMAC-SHA-256, with an end. */
+/** A codec for `requestState` that clients cannot change: signed by HMAC-SHA-256, with an expiry time. */
 export function createRequestStateCodec({ key, ttlSeconds = 3600, bind }: CodecOptions) {
   const bytes = typeof key === "string" ? utf8.encode(key) : key;
   const sign = async (text: string): Promise<string> => {
@@ -101,7 +101,7 @@ export function createRequestStateCodec({ key, ttlSeconds = 3600, bind }: CodecO
   };
 }
 
-/** Scopes are the server's: it checks them before it calls a servlet. */
+/** Without effect: the server checks scopes before it calls a servlet. */
 export const requireScopes = (): (() => undefined) => () => undefined;
 
 export class MissingRequiredClientCapabilityError extends RpcError {

@@ -1,4 +1,4 @@
-/** `Server`, the low-level server of the official SDK, of both generations. */
+/** `Server`, the low-level server of the official SDK, for both generations. */
 import { context } from "../context.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { RpcError } from "../run.ts";
@@ -7,7 +7,7 @@ import { ask, clientCapabilities, clientVersion, elicit, Extra, log, notify } fr
 import { change, offer, type Json, type MethodHandler, type Offer } from "./registry.ts";
 import type { AnySpec } from "../answers.ts";
 
-/** Methods that the server of servlets answers itself, so that a handler for them is never called. */
+/** Methods that the server of servlets answers itself: a handler for them is never called. */
 const OWN = new Set([
   "initialize",
   "notifications/cancelled",
@@ -20,7 +20,7 @@ const OWN = new Set([
   "subscriptions/listen",
 ]);
 
-/** The methods that a servlet answers, each with the export that does it. */
+/** The exports that answer a servlet's methods, by method. */
 export const EXPORTS: Readonly<Record<string, string>> = {
   "tools/list": "list_tools",
   "tools/call": "call_tool",
@@ -58,7 +58,7 @@ export class Server implements Offer {
   onerror: ((error: Error) => void) | undefined;
   fallbackRequestHandler: unknown;
   fallbackNotificationHandler: unknown;
-  /** Set by the high-level server that has this one. */
+  /** Set by the high-level server that uses this server. */
   spec: () => AnySpec = () => ({});
 
   constructor(info: ServerInfo, options: ServerOptions = {}) {
@@ -66,7 +66,7 @@ export class Server implements Offer {
     this.options = options;
   }
 
-  /** The last argument of the author's handlers, once the state of the call that they go on with is verified. */
+  /** The last argument of the author's handlers; a `requestState` is verified first. */
   extraFor(method: string): Extra | Promise<Extra> {
     const verify = this.options.requestState?.verify;
     const state = context.requestState;
@@ -107,7 +107,7 @@ export class Server implements Offer {
     });
     change();
   }
-  /** By the method, or the schema of its request; the handler gets the whole request, or, with schemas, its params. */
+  /** `which` is a method or its request schema; the handler gets the whole request or, with further schemas, its params. */
   setRequestHandler(which: unknown, ...rest: [...object[], Callback]): void {
     const method = methodOf(which);
     const handler = rest.at(-1) as Callback;
@@ -166,11 +166,11 @@ export class Server implements Offer {
   sendToolListChanged = () => notify({ method: "notifications/tools/list_changed" });
   sendPromptListChanged = () => notify({ method: "notifications/prompts/list_changed" });
   projectCallToolResult = (result: unknown): unknown => result;
-  /** Tasks are the server's: it makes one of each call that waits. */
+  /** Empty: the server makes a task of each call that waits. */
   readonly experimental = { tasks: {} };
 }
 
-/** The method that a request's schema, of the SDK or of zod, has as a literal. */
+/** The method itself, or the method literal in a request schema of the SDK or of zod. */
 function methodOf(schema: unknown): string {
   if (typeof schema === "string") return schema;
   if (isObject(schema) && typeof schema["method"] === "string") return schema["method"];

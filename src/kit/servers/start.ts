@@ -1,4 +1,4 @@
-/** Finds the server that a servlet's modules have made, and answers the servlet's exports by it. */
+/** Finds the server that a servlet's modules have made, and makes the servlet's exports from it. */
 import { answersOf } from "../answers.ts";
 import { json } from "../json.ts";
 import type { ExportHandler } from "../run.ts";
@@ -15,14 +15,14 @@ import {
 } from "./registry.ts";
 import { EXPORTS } from "./server.ts";
 
-/** Set by the bundle step: the outputs of its lists, by export; none while they are learnt, or if they are dynamic. */
+/** Set by the bundle step: the outputs of list exports, by export; empty while it learns them, or if lists are dynamic. */
 declare const SERVLET_LISTS: Readonly<Record<string, string>>;
 
 export interface Opened {
   answers: Record<string, ExportHandler>;
-  /** Names of the environment that module scope has read. */
+  /** Names of environment variables that module scope has read. */
   read: string[];
-  /** True where one of their values is another one now. */
+  /** True if one of their values has changed. */
   hasChanged(): boolean;
   instructions: string | undefined;
 }
@@ -35,7 +35,7 @@ export const LISTS: Readonly<Record<string, string>> = {
   "prompts/list": "prompts",
 };
 
-/** Opens the servlet whose entry has these exports. To be called when its modules have nothing to do any more. */
+/** Opens the servlet whose entry has these exports. To be called when its modules have no pending work. */
 export async function open(exported: Readonly<Record<string, unknown>>): Promise<Opened> {
   for (const value of new Set(Object.values(exported))) {
     for (const note of exportNoters) note(value);
@@ -52,7 +52,7 @@ export async function open(exported: Readonly<Record<string, unknown>>): Promise
   return { answers, read: namesRead(), hasChanged, instructions: offer.instructions };
 }
 
-/** The answers of a server, which are made anew where its handlers have registered something since. */
+/** A server's answers, made again after its handlers have registered something. */
 function answersBy(offer: Offer): Record<string, ExportHandler> {
   let current = answersNow(offer);
   const { oninitialized } = offer;
@@ -98,10 +98,10 @@ function paramsOf({ request, context }: Json): Json {
   return isObject(meta) ? { ...params, _meta: meta } : params;
 }
 
-/** The most pages of a list that are asked for. */
+/** Maximum number of pages that are read of a list. */
 const PAGES = 100;
 
-/** A list that a handler answers, whole: its pages are put together. */
+/** A handler's complete list, joined from its pages. */
 async function listOf(handler: MethodHandler, params: Json, member: string): Promise<Json> {
   const all: unknown[] = [];
   let cursor: unknown;

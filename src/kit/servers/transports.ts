@@ -1,7 +1,7 @@
-/** Transports of the official SDK: a server that is connected to one is noted, and nothing is sent. */
+/** Transports of the official SDK: they send nothing; `connect` registers the server. */
 import type { Json } from "./registry.ts";
 
-/** A transport to which a server connects itself. */
+/** A transport without effect. */
 class Transport {
   sessionId: string | undefined;
   onclose: (() => void) | undefined;

@@ -1,4 +1,4 @@
-/** `@modelcontextprotocol/sdk/types.js`, besides its schemas. */
+/** `@modelcontextprotocol/sdk/types.js`, except its schemas. */
 export { ErrorCode, McpError, UrlElicitationRequiredError } from "./errors.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 

@@ -12,14 +12,14 @@ interface File {
   metadata?: Json & { name?: string; description?: string };
 }
 
-/** The files of each kind, by their paths below the kind's folder. */
+/** The files of each kind, by path relative to the kind's folder. */
 export interface Files {
   tools: Record<string, File>;
   prompts: Record<string, File>;
   resources: Record<string, File>;
 }
 
-/** Makes the server of these files. */
+/** Makes and registers a server from these files. */
 export function serve(name: string, { tools, prompts, resources }: Files): void {
   const server = new McpServer({ name, version: "1.0.0" });
   for (const [path, file] of Object.entries(tools)) {
@@ -57,7 +57,7 @@ export function serve(name: string, { tools, prompts, resources }: Files): void 
 
 const nameOf = (path: string): string => path.replace(/^.*\//, "").replace(/\.\w+$/, "");
 
-/** `(users)/[userId]/profile` is `users://{userId}/profile`. */
+/** The URI of a file: `(users)/[userId]/profile` becomes `users://{userId}/profile`. */
 const uriOf = (path: string): string =>
   path
     .replace(/\.\w+$/, "")
@@ -78,7 +78,7 @@ const contentOf = (value: unknown): unknown =>
     ? value
     : { type: "text", text: textOf(value) };
 
-/** Servlets see no headers of HTTP. */
+/** Empty: servlets do not see HTTP headers. */
 export const headers = (): object => ({});
 export const apiKeyAuthMiddleware = () => undefined;
 export const jwtAuthMiddleware = () => undefined;
