@@ -1,7 +1,7 @@
-/** The globals of a servlet, for the type check of `plugins/<name>/servlet.ts`. */
+/** Types of a servlet's globals, for the type check of `plugins/<name>/servlet.ts`. */
 type Kit = typeof import("./globals.ts");
 
-/** The global object, as all web platforms call it. */
+/** The global object, under the name that all web platforms have. */
 declare var self: typeof globalThis;
 declare var console: Kit["console"];
 declare var crypto: Kit["crypto"];
@@ -79,7 +79,7 @@ type URL = import("./globals.ts").URL;
 declare var URLSearchParams: Kit["URLSearchParams"];
 type URLSearchParams = import("./globals.ts").URLSearchParams;
 
-/* The parameters of these, by the names that they have elsewhere. */
+/* Types of the globals' parameters, under the names of TypeScript's DOM library. */
 type RequestInit = import("./globals/fetch.ts").RequestInit;
 type RequestInfo = import("./globals/fetch.ts").RequestInfo;
 type ResponseInit = import("./globals/response.ts").ResponseInit;
@@ -97,7 +97,7 @@ type BufferSource = import("./globals/subtle.ts").Source;
 type AlgorithmIdentifier = import("./globals/subtle.ts").Name;
 type KeyUsage = import("./globals/subtle.ts").Usage;
 
-/* Globals of the interpreter beyond the language. */
+/* Globals of the interpreter that are not part of ECMAScript. */
 declare function atob(text: string): string;
 declare function btoa(binary: string): string;
 declare function queueMicrotask(callback: () => void): void;

@@ -45,7 +45,7 @@ export interface AnySpec {
 }
 
 /**
- * The servlet's exports, each as a function from its input to its output. `lists` has outputs of lists that are known, by
+ * The servlet's exports, each as a function from its input to its output. `lists` has the known outputs of list exports, by
  * export.
  */
 export function answersOf(
@@ -68,7 +68,7 @@ export function answersOf(
   };
 }
 
-/** The answer of a list export, whose output is written once, at build time. */
+/** Makes the answer of a list export, whose output is computed once, at build time. */
 type Listing = (name: string, kind: string, entries: () => Json[]) => Record<string, ExportHandler>;
 
 interface Callable {
@@ -96,7 +96,7 @@ function mustBeFunction(value: unknown, what: string, where: string): void {
   if (typeof value !== "function") throw new Error(`${where} needs a function \`${what}\`.`);
 }
 
-/** The parts of a tool that its calls need; the list has the others. */
+/** The parts of a tool that its calls need. */
 function callable(name: string, { handler, input, output }: ToolSpec): Callable {
   const where = `The tool "${name}"`;
   mustBeFunction(handler, "handler", where);
@@ -110,7 +110,7 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
   };
 }
 
-/** The list entry. Without `input`, a handler without parameters takes no arguments, any other takes any. */
+/** A tool's list entry. Without `input`, a handler without parameters takes no arguments, and any other handler takes any. */
 function listedTool(name: string, tool: ToolSpec): Json {
   const { input, output, handler, view: _, visibility: __, ...rest } = tool;
   const what = (side: string) => `The ${side} of the tool "${name}"`;

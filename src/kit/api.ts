@@ -1,6 +1,6 @@
 /**
- * `edge-servlets/api`: a client of an HTTP API, for servlets whose tools are calls of it. It is part of the servlets that import
- * it, and of no other. `servlets new --openapi` writes such servlets.
+ * `edge-servlets/api`: a client for HTTP APIs, bundled only with the servlets that import it. `servlets new --openapi` writes
+ * such servlets.
  */
 import { isObject } from "../server/kernel/core/model.ts";
 import { shortened } from "../server/kernel/core/text.ts";
@@ -8,19 +8,21 @@ import type { Context } from "./context.ts";
 import { ToolError } from "./schema.ts";
 import type { ContentBlock, ToolResult } from "./types.ts";
 
-/** The most characters of JSON or text in one result, about ten thousand tokens; and of an API's message in an error. */
+/** Maximum characters of JSON or text in one result: about ten thousand tokens. */
 const MOST = 40_000;
+/** Maximum characters of an API's message in an error. */
 const MOST_MESSAGE = 1000;
-/** The most bytes of a file in a result. */
+/** Maximum size of a file in a result, in bytes. */
 const MOST_BYTES = 1024 * 1024;
-/** How often one request is repeated because the API says when, and the longest wait before that in ms. */
+/** Maximum number of retries of a request that the API asks for by `Retry-After`. */
 const WAITS = 3;
+/** Longest wait before a retry, in ms. */
 const LONGEST_WAIT = 60_000;
 
 /**
- * A key that requests carry: `Authorization: Bearer KEY`, `Authorization: Basic` (the key is `user:password`), or the value of
- * a header or a parameter of the query. It is the server's secret (`allowed_secrets`, with the user `key`), else the caller is
- * asked for theirs.
+ * An API key and where requests carry it: `Authorization: Bearer KEY`, `Authorization: Basic` (the key is `user:password`), a
+ * header or a query parameter. The key is the server's secret (`allowed_secrets`, with the user `key`); if the server has none,
+ * the caller is asked for a key.
  *
  * @example
  * const key: ApiKey = { secret: "weather", as: { header: "x-api-key" }, message: "Your key of Example Weather" };
@@ -33,7 +35,7 @@ export interface ApiKey {
 }
 
 /**
- * An API: its name in messages, the URL before all paths, and the headers and credentials of every request.
+ * An API: its name in messages, its base URL, and the headers and credentials of every request.
  *
  * @example
  * const options: ApiOptions = { name: "GitHub", url: "https://api.github.com", account: "github" };
@@ -43,13 +45,13 @@ export interface ApiOptions {
   name: string;
   url: string;
   headers?: Readonly<Record<string, string>>;
-  /** One of `accounts` in the manifest: the server adds its caller's token. */
+  /** One of `accounts` in the manifest: the server adds the caller's token for it. */
   account?: string;
   keys?: readonly ApiKey[];
 }
 
 /**
- * Parameters and members by name. Lists repeat their name, objects become JSON; `undefined` and `null` are left out.
+ * Parameters or members by name. A list repeats its name, an object becomes JSON; `undefined` and `null` are left out.
  *
  * @example
  * const query: Values = { state: "open", label: ["bug", "help"], since: undefined };
@@ -57,8 +59,8 @@ export interface ApiOptions {
 export type Values = Readonly<Record<string, unknown>>;
 
 /**
- * How a list or an object is written, in the words of OpenAPI. Without `style` it is `form`, and `explode` is `true` for `form`
- * alone: lists repeat their name, and the members of an object are parameters of their own.
+ * How a list or an object is serialized, in the terms of OpenAPI. `style` is `form` by default. `explode` is `true` by default
+ * for `form` only: a list repeats its name, and each member of an object is a separate parameter.
  * https://spec.openapis.org/oas/v3.1.1.html#style-values
  *
  * @example
@@ -67,13 +69,13 @@ export type Values = Readonly<Record<string, unknown>>;
 export interface Style {
   style?: "form" | "spaceDelimited" | "pipeDelimited" | "deepObject";
   explode?: boolean;
-  /** True if characters such as `/` and `:` are sent as they are. */
+  /** True to send reserved characters such as `/` and `:` unencoded. */
   allowReserved?: boolean;
 }
 
 /**
- * How a member of a form is written: in a style, or with this content type, which parts of `multipart` carry and which makes
- * JSON of lists.
+ * How a member of a form is serialized: in a style, or with a content type, which parts of `multipart` carry. With a content
+ * type of JSON, a list is one JSON text.
  *
  * @example
  * const picture: Encoding = { contentType: "image/png" };
@@ -83,16 +85,16 @@ export interface Encoding extends Style {
 }
 
 /**
- * The parts of a request besides its path, of which at most one is the body, and how its answer is read.
+ * The parts of a request besides its path, with at most one body, and how its response is read.
  *
  * @example
  * const request: ApiRequest = { query: { state: "open" }, fields: ["id", "user.login"] };
  */
 export interface ApiRequest {
   query?: Values;
-  /** Lists and objects are written with commas. */
+  /** The items of lists and the members of objects are joined by commas. */
   headers?: Values;
-  /** The styles of parameters of `query` and `headers`, by their names. */
+  /** The styles of parameters in `query` and `headers`, by name. */
   styles?: Readonly<Record<string, Style>>;
   /** A body as JSON. */
   json?: unknown;
@@ -100,19 +102,19 @@ export interface ApiRequest {
   form?: Values;
   /** A body as `multipart/form-data`; bytes are files, and objects are JSON. */
   multipart?: Values;
-  /** How members of `form` and `multipart` are written, by their names. */
+  /** How members of `form` and `multipart` are serialized, by name. */
   encoding?: Readonly<Record<string, Encoding>>;
-  /** A body as it is; `headers` has its content-type. */
+  /** A raw body; `headers` gives its content-type. */
   body?: string | Uint8Array<ArrayBuffer>;
-  /** The only members of the answer to keep, such as `id` or `items.user.login`; lists are gone through. All by default. */
+  /** The members of the response to keep, such as `id` or `items.user.login`, also of each item of a list. All by default. */
   fields?: readonly string[] | undefined;
-  /** The `next` of an earlier answer: it takes the place of `query`, or is the parameter `nextIn` of it. */
+  /** The `next` of an earlier result: it replaces `query`, or becomes the query parameter `nextIn`. */
   next?: string | undefined;
-  /** The parameter that takes `next` where that is a cursor. */
+  /** The query parameter for `next` if that is a cursor. */
   nextIn?: string;
   /**
-   * The member that names the next page, such as `meta.next_cursor`; of a list its last item is meant (`data.id`). By default the
-   * header `Link` does.
+   * Path of the response's member with the next page, such as `meta.next_cursor`; a list on the path stands for its last item
+   * (`data.id`). By default the header `Link` has the next page.
    */
   nextAt?: string;
   /** True for a request without credentials. */
@@ -120,7 +122,7 @@ export interface ApiRequest {
 }
 
 /**
- * A client: each method makes a request and gives the tool's result.
+ * An API client: each method makes a request and resolves with the tool's result.
  *
  * @example
  * const api: Api = defineApi({ name: "Example", url: "https://api.example.com" });
@@ -131,10 +133,10 @@ export type Api = Record<
 >;
 
 /**
- * A client of an API, for handlers. JSON becomes structured content, a list as its member `items`; text, images and files become
- * content. `next` is there where there is a next page. An answer that is too large for a model is cut, and its `note` says how.
- * A request that the API refuses for now is repeated when it says (`Retry-After`), within three minutes; any other refusal is a
- * `ToolError` with its message.
+ * Makes a client of an API, for handlers. JSON becomes structured content, with a list as its member `items`; text, images and
+ * files become content. A result with a next page has `next`. A response that is too large for a model is cut, and `note` says
+ * how. If the API refuses a request with `Retry-After`, the request is repeated then, three times at most, each after a minute
+ * at most; any other refusal throws a `ToolError` with the API's message.
  *
  * @example
  * import { defineApi, path } from "edge-servlets/api";
@@ -172,8 +174,8 @@ export function defineApi(options: ApiOptions): Api {
 }
 
 /**
- * A path with values in it, which are encoded; of a list, commas are between them. Throws a `ToolError` for a value that would
- * change which path it is: an empty one, `.` or `..`.
+ * A path with encoded values; the items of a list are joined by commas. Throws a `ToolError` for a value that would lead to
+ * another path: an empty one, `.` or `..`.
  *
  * @example
  * const [owner, repo] = ["ada", "a/b"];
@@ -193,7 +195,7 @@ export function path(
 }
 
 /**
- * Parameters whose lists and objects are written with brackets, as `filter[state]=open`.
+ * Flattens lists and objects into parameters with brackets, such as `filter[state]=open`.
  *
  * @example
  * deepObject({ created: { gte: 5 }, expand: ["customer"] }); // → { "created[gte]": 5, "expand[0]": "customer" }
@@ -217,7 +219,7 @@ interface Sent {
   request: ApiRequest;
 }
 
-/** Makes a request, and repeats it while the API says when to (`Retry-After`). */
+/** Makes a request, and repeats it as the API asks (`Retry-After`). */
 async function send(options: ApiOptions, context: Context, { method, to, request }: Sent) {
   const { name, url, account } = options;
   const headers = new Headers({ accept: "application/json", ...options.headers });
@@ -236,7 +238,7 @@ async function send(options: ApiOptions, context: Context, { method, to, request
     }
   }
   const body = bodyOf(request, headers);
-  // The query of a URL has that of the path.
+  // A `next` that is a query contains the query of `to`.
   const below = isCursor(request) ? to : to.split("?")[0]!;
   const search = query.length === 0 ? "" : (below.includes("?") ? "&" : "?") + urlEncoded(query);
   const address = `${url}${below}${search}`;
@@ -249,7 +251,7 @@ async function send(options: ApiOptions, context: Context, { method, to, request
   }
 }
 
-/** False for the query of a URL, which takes the place of all parameters. */
+/** False if `next` is the query of a URL, which replaces all parameters. */
 const isCursor = ({ next, nextIn }: ApiRequest): boolean =>
   next === undefined || (nextIn !== undefined && !next.startsWith("?"));
 
@@ -270,7 +272,7 @@ async function keyOf({ secret, message }: ApiKey, api: string, context: Context)
   throw new ToolError(`There is no key of ${api}. Call again, and enter yours when asked.`);
 }
 
-/** How long to wait before a refused request is made again, in ms; undefined if the API does not say. */
+/** The wait before a refused request is repeated, in ms; undefined if the API gives none. */
 function waitOf({ status, headers }: Answer): number | undefined {
   const after = headers.get("retry-after");
   if (![403, 429, 503].includes(status) || after === null) return undefined;
@@ -278,7 +280,7 @@ function waitOf({ status, headers }: Answer): number | undefined {
   return Number.isNaN(wait) ? undefined : Math.max(wait, 0);
 }
 
-/** A parameter: the texts of its value, and what is between them. */
+/** A parameter: the texts of its value, and the delimiter between them. */
 interface Pair {
   name: string;
   values: string[];
@@ -289,13 +291,13 @@ interface Pair {
 const styleOf = <T extends Style>(name: string, all: Readonly<Record<string, T>> = {}) =>
   Object.hasOwn(all, name) ? all[name] : undefined;
 
-/** The parameters that these values become, each in its style. */
+/** Serializes values as parameters, each in its style. */
 const pairsOf = (values: Values = {}, styles?: Readonly<Record<string, Encoding>>): Pair[] =>
   Object.entries(values)
     .filter(([, value]) => isThere(value))
     .flatMap(([name, value]) => pairsIn(name, value, styleOf(name, styles)));
 
-/** An empty list or object is no parameter. https://www.rfc-editor.org/rfc/rfc6570#section-2.3 */
+/** Serializes one value; an empty list or object gives no parameter. https://www.rfc-editor.org/rfc/rfc6570#section-2.3 */
 function pairsIn(name: string, value: unknown, own: Encoding | undefined): Pair[] {
   const { style = "form", explode = style === "form", allowReserved: isReserved } = own ?? {};
   const pairs = (members: readonly (readonly [string, string])[]) =>
@@ -310,12 +312,12 @@ function pairsIn(name: string, value: unknown, own: Encoding | undefined): Pair[
   return items.length === 0 ? [] : [{ name, values: items, by: DELIMITERS[style], isReserved }];
 }
 
-/** What is between the items of a list that does not repeat its name, as it is in a URL. */
+/** The encoded delimiter between the items of a list that does not repeat its name. */
 const DELIMITERS = { form: ",", spaceDelimited: "%20", pipeDelimited: "%7C" } as const;
 
 const isThere = (value: unknown) => value !== undefined && value !== null;
 
-/** The texts of a value's items. */
+/** The items of a list as texts; for another value, its text. */
 const itemsOf = (value: unknown): string[] => [value].flat().filter(isThere).map(textOf);
 
 const membersIn = (value: Values): [string, string][] =>
@@ -323,7 +325,7 @@ const membersIn = (value: Values): [string, string][] =>
     .filter(([, one]) => isThere(one))
     .map(([key, one]) => [key, textOf(one)]);
 
-/** The value of a header; lists and objects in the style `simple`, which has no encoding here. */
+/** The value of a header; lists and objects in the style `simple`, without percent-encoding. */
 function headerOf(value: unknown, { explode = false }: Style = {}): string | undefined {
   const items = isObject(value)
     ? membersIn(value).map((pair) => pair.join(explode ? "=" : ","))
@@ -339,14 +341,14 @@ const urlEncoded = (pairs: readonly Pair[]): string =>
     })
     .join("&");
 
-/** Encodes all but the unreserved characters. https://www.rfc-editor.org/rfc/rfc6570#section-3.2.1 */
+/** Percent-encodes all but the unreserved characters. https://www.rfc-editor.org/rfc/rfc6570#section-3.2.1 */
 const percentEncoded = (text: string | number | boolean): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** Encodes all but the reserved characters that have no meaning of their own in a query, and what is encoded already. */
+/** Percent-encodes a text, except for reserved characters without a meaning in a query, and for what is encoded already. */
 const reservedEncoded = (text: string): string =>
   text
     .split(/(%[\dA-Fa-f]{2})/)
@@ -358,7 +360,7 @@ const reservedEncoded = (text: string): string =>
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value);
 
-/** The texts of a value with this content type: one of JSON, or one for each item of a list. */
+/** The texts of a value with this content type: one JSON text, or a text for each item of a list. */
 const textsAs = (type: string, value: unknown): string[] =>
   /[/+]json(;|$)/i.test(type) ? [JSON.stringify(value)] : itemsOf(value);
 
@@ -381,14 +383,14 @@ function bodyOf({ json, form, multipart, body, encoding }: ApiRequest, headers: 
   return ofType(`multipart/form-data; boundary=${boundary}`, joined(bytes));
 }
 
-/** A part of a form, which is a file if it is bytes. */
+/** A part of a form; bytes are a file. */
 interface Part {
   name: string;
   content: string | Uint8Array;
   type?: string | undefined;
 }
 
-/** The parts of a member. https://spec.openapis.org/oas/v3.1.1.html#encoding-multipart-media-types */
+/** The parts of a form's member. https://spec.openapis.org/oas/v3.1.1.html#encoding-multipart-media-types */
 function partsOf(name: string, value: unknown, own: Encoding | undefined): Part[] {
   const type = own?.contentType;
   if (own !== undefined && type === undefined) {
@@ -412,7 +414,7 @@ function partsOf(name: string, value: unknown, own: Encoding | undefined): Part[
   });
 }
 
-/** A part as it is sent. `FormData` would make a file of each part that has a content type. */
+/** Serializes a part. `FormData` cannot: it makes a file of each part that has a content type. */
 function bytesOf({ name, content, type }: Part, boundary: string): Uint8Array[] {
   const encode = (text: string) => new TextEncoder().encode(text);
   const quoted = `"${name.replaceAll(/[\r\n"]/g, encodeURIComponent)}"`;
@@ -436,7 +438,7 @@ function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** The error for a request that the API refused, with the API's own message if it has one. */
+/** The error for a refused request, with the API's own message if it has one. */
 async function refusal(api: string, response: Answer): Promise<ToolError> {
   const text = await response.text();
   const message = messageIn(jsonIn(text) ?? text);
@@ -448,7 +450,7 @@ async function refusal(api: string, response: Answer): Promise<ToolError> {
   );
 }
 
-/** The message in the body of an error, wherever APIs put it; "" for a page in HTML, which is a proxy's. */
+/** The message in an error's body, from the members that APIs use for it; "" for an HTML page, which comes from a proxy. */
 function messageIn(body: unknown): string {
   if (typeof body === "string") return body.trimStart().startsWith("<") ? "" : body.trim();
   if (!isObject(body)) return Array.isArray(body) ? messageIn(body[0]) : "";
@@ -481,12 +483,12 @@ async function resultOf(
   if (text === "") return { content: [{ type: "text", text: `${name}: done.` }] };
   const value = jsonIn(text);
   if (value === undefined) return { content: [{ type: "text", text: shortened(text, MOST) }] };
-  // Some APIs answer 200 to what they refuse.
+  // Some APIs refuse a request with the status 200.
   if (isObject(value) && value["ok"] === false)
     throw new ToolError(`${name} refused: ${messageIn(value) || textOf(value)}`);
   const next = nextOf(value, response, request, keys);
   const wanted = request.fields?.map((field) => field.split("."));
-  // A tool with the argument `fields` passes it on, also if its caller gave none.
+  // A tool with the argument `fields` always passes it on, even if undefined.
   const takesFields = "fields" in request && !wanted;
   const { shown, note } = cut(wanted ? picked(value, wanted) : value, takesFields);
   const members = isObject(shown) ? shown : { [Array.isArray(shown) ? "items" : "value"]: shown };
@@ -505,11 +507,11 @@ function fileOf(bytes: Uint8Array, { headers, url }: Answer): ContentBlock {
   const data = bytes.toBase64();
   const [kind] = mimeType.split("/");
   if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
-  // The query may have a key.
+  // The query may contain a key.
   return { type: "resource", resource: { uri: url.split("?")[0]!, mimeType, blob: data } };
 }
 
-/** What leads to the next page: the query of its URL without the keys, which an API may repeat; or a cursor. */
+/** The next page: a cursor, or the query of its URL without the keys, which an API may repeat there. */
 function nextOf(
   value: unknown,
   { headers }: Answer,
@@ -528,7 +530,7 @@ function nextOf(
         typeof as === "object" && "query" in as && new URLSearchParams(pair).has(as.query),
     );
   const [, query] = /\?([^#]*)/.exec(found) ?? [];
-  // A slash may begin a cursor in base64, and the mark says that this is none.
+  // A cursor in base64 may begin with a slash; the question mark tells a query from a cursor.
   if (query === undefined) return nextIn === undefined ? undefined : found;
   const rest = query.split("&").filter((pair) => !isKey(pair));
   return (nextIn === undefined ? "" : "?") + rest.join("&");
@@ -537,9 +539,9 @@ function nextOf(
 /** Members that say whether there are more pages. */
 const MORE = /^(more|has_?more|has_?next(_?page)?)$/i;
 
-/** The cursor or URL at this path of names, unless the answer, or an object on the way, says that there is no more. */
+/** The cursor or URL at a path of names; undefined if the response, or an object on the path, says that there are no more. */
 function cursorAt(value: unknown, at: string): string | undefined {
-  // A name may have dots, such as `@odata.nextLink`.
+  // A name may contain dots, such as `@odata.nextLink`.
   const names = isObject(value) && at in value ? [at] : at.split(".");
   let inner = value;
   for (const name of names) {
@@ -552,7 +554,7 @@ function cursorAt(value: unknown, at: string): string | undefined {
   return typeof inner === "number" ? String(inner) : typeof inner === "string" ? inner : undefined;
 }
 
-/** A value with only these members; `fields` are paths of names. */
+/** The value with only the members at these paths of names. */
 function picked(value: unknown, fields: readonly (readonly string[])[]): unknown {
   if (Array.isArray(value)) return value.map((one) => picked(one, fields));
   if (!isObject(value)) return value;
@@ -566,7 +568,7 @@ function picked(value: unknown, fields: readonly (readonly string[])[]): unknown
   );
 }
 
-/** Limits that a large answer is cut to; the first is taken by which it fits. */
+/** Limits for a large response; the first that make it fit are used. */
 const CUTS = [
   { text: 2000, items: 100, members: 200, depth: 8 },
   { text: 500, items: 50, members: 100, depth: 6 },
@@ -575,7 +577,7 @@ const CUTS = [
   { text: 50, items: 5, members: 10, depth: 2 },
 ];
 
-/** A value cut to a size that suits a model; `note` says what was cut, and how to get the rest. */
+/** Cuts a value to a size that suits a model; `note` says what was cut, and how to get the rest. */
 function cut(value: unknown, takesFields: boolean): { shown: unknown; note?: string } {
   const { length } = JSON.stringify(value);
   if (length <= MOST) return { shown: value };
@@ -602,7 +604,7 @@ function within(value: unknown, most: (typeof CUTS)[number], depth: number): unk
   return Object.fromEntries(members.map(([key, one]) => [key, within(one, most, depth + 1)]));
 }
 
-/** The names of a value's members, where these are lists those of their items. */
+/** The paths of a value's members; for lists, those of their first item's members. */
 function membersOf(value: unknown): string[] {
   const names = Array.isArray(value)
     ? membersOf(value[0])

@@ -19,9 +19,9 @@ export type AskAnswer = { result: Json } | Failure;
 const [MISSING_CAPABILITY, INTERNAL_ERROR] = [-32021, -32603];
 
 /**
- * Thrown when a request to the client has no usable answer. It is not a decision: what a user declines or cancels is
- * a result. If a tool does not handle it, the call's result is this message as an error; or, with `data`, the
- * protocol's error for a client that lacks a capability.
+ * Thrown when a request to the client has no usable answer. A user's decision to decline or cancel is a result, not an error.
+ * If a tool does not catch it, the call's result is an error with this message or, with `data`, the protocol's error for a
+ * client that lacks a capability.
  *
  * @example
  * try {
@@ -36,11 +36,11 @@ export class AskError extends RpcError {
   declare readonly data: { requiredCapabilities: Json } | undefined;
   /**
    * `cannot-ask`: the client does not support the request. `client-error`: it answered with an error.
-   * `unusable-answer`: its answer does not fit the request.
+   * `unusable-answer`: its answer does not match the request.
    */
   declare readonly reason: "cannot-ask" | "client-error" | "unusable-answer";
   declare readonly method: InputRequest["method"];
-  /** The answers to other requests that were made together with this one. */
+  /** The answers to the other requests that were made at the same time. */
   declare readonly answers: Readonly<Record<string, Json>>;
 
   constructor(
@@ -53,15 +53,15 @@ export class AskError extends RpcError {
   }
 }
 
-/** Asks the client; `what` is for messages. */
+/** Sends requests to the client; `what` names the function in messages. */
 export const ask = (what: string, requests: object): unknown =>
   JSON.parse(hostFor(what).call("ask_client", JSON.stringify(requests)));
 
-/** Asks the client for one thing. Throws an `AskError` if that fails. */
+/** Sends one request to the client. Throws an `AskError` if it fails. */
 export const requestOne = (method: InputRequest["method"], params: object): Json =>
   resultsOf({ one: ask(method, { method, params }) as AskAnswer })["one"]!;
 
-/** The results in place of the answers. Throws the first failure as an `AskError`. */
+/** Replaces the answers by their results, in place. Throws the first failure as an `AskError`. */
 export function resultsOf(answers: Record<string, AskAnswer | Json>): Record<string, Json> {
   let failure: Failure | undefined;
   for (const key of Object.keys(answers)) {

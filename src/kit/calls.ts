@@ -4,8 +4,8 @@ import type { InputOf, OutputOf } from "./infer.ts";
 import type { ContentBlock } from "./types.ts";
 
 /**
- * What a tool of another servlet gave. One that fails in its own way gives a result with `isError`; `structuredContent` has
- * the shape of its output schema, where it has one and has not failed.
+ * The result of another servlet's tool. `isError` is true if the tool reports an error; otherwise `structuredContent` has the
+ * shape of the tool's output schema, if any.
  *
  * @example
  * const result: ToolCallResult<{ celsius: number }> = {
@@ -22,8 +22,8 @@ export interface ToolCallResult<T = Record<string, unknown>> {
 }
 
 /**
- * Thrown where a tool of another servlet was not called, or what it gave is no result. If a tool does not handle it, the
- * call's result is this message as an error.
+ * Thrown if a tool of another servlet was not called, or did not return a valid result. If the calling tool does not catch it,
+ * its result is an error with this message.
  *
  * @example
  * try {
@@ -37,9 +37,10 @@ export class ToolCallError extends Error {
   override name = "ToolCallError";
   declare readonly tool: string;
   /**
-   * `not-allowed`: `may_call` in servlet.json does not have it. `declined`: its user has not allowed it (`confirm_calls`). `insufficient-scope`: the caller may not call it itself.
-   * `state-in-use`: the call is made from within a call of that servlet, which keeps state. `too-deep` and `too-many`: servlets
-   * call each other without end, or nearly. `failed`: its servlet gave an error of the protocol, or something invalid.
+   * `not-allowed`: `may_call` in servlet.json does not list the tool. `declined`: the user has not allowed the call
+   * (`confirm_calls`). `insufficient-scope`: the caller may not call the tool. `state-in-use`: the call is made from within a
+   * call of the same servlet, which keeps state. `too-deep`, `too-many`: servlets call each other without end, or nearly.
+   * `failed`: the tool's servlet returned a protocol error or an invalid result.
    */
   declare readonly reason:
     | ("unknown-tool" | "not-allowed" | "declined" | "insufficient-scope" | "bad-arguments")
@@ -50,7 +51,7 @@ type ToolAnswer =
   | { result: ToolCallResult<never> }
   | { failed: ToolCallError["reason"]; message: string };
 
-/** A call that is made once nothing else is to be done: those of one time are made together. */
+/** A call that is sent, with all other waiting calls, once the servlet has nothing else to do. */
 interface Waiting {
   json: string;
   /** Its stack leads to the caller's line. */
@@ -71,7 +72,7 @@ export function makeCall<T>(tool: string, args: object = {}): Promise<ToolCallRe
   });
 }
 
-/** Makes the calls that wait; false if there are none. */
+/** Makes the waiting calls; false if there are none. */
 export function makeCalls(): boolean {
   if (waiting.length === 0) return false;
   const made = waiting;
@@ -94,7 +95,7 @@ function settle({ resolve, reject, failed }: Waiting, answer: ToolAnswer): void 
   reject(Object.defineProperties(failed, { reason: value(reason), message: value(message) }));
 }
 
-/** Drops the calls that were not made; how many. */
+/** Drops the waiting calls; returns their number. */
 export function dropCalls(): number {
   const { length } = waiting;
   waiting = [];
@@ -110,7 +111,7 @@ type ToolFunction<I, O> = (
 type Prefixed<P extends string, K> = K extends string ? (P extends "" ? K : `${P}-${K}`) : never;
 
 /**
- * The tools of a servlet as functions, for `context.tools`: `P` is the `prefix` of its servlet.json, if it has one.
+ * The type of a servlet's tools as functions, for `context.tools`; `P` is the `prefix` in its servlet.json, if any.
  *
  * @example
  * type Weather = TypedServlet<{ forecast: { type: "object" } }, {}>;
@@ -122,7 +123,7 @@ export type CallableTools<S, P extends string = ""> = S extends {
   ? { [K in keyof I | keyof O as Prefixed<P, K>]: ToolFunction<Member<I, K>, Member<O, K>> }
   : never;
 
-/** Names are known when they are called. */
+/** A function for any name: whether the tool exists is known when it is called. */
 export const tools = new Proxy<
   Readonly<Record<string, (args?: object) => Promise<ToolCallResult>>>
 >(

@@ -23,7 +23,7 @@ declare const SERVLET_FETCH: boolean | undefined;
 type Json = Record<string, unknown>;
 
 /**
- * The user's response to a form or page; `content` only with `accept`.
+ * The user's response to a form or page; it has `content` only with `accept`.
  *
  * @example
  * const schema = { type: "object", properties: { name: { type: "string" } } } as const;
@@ -38,19 +38,19 @@ export type ElicitResult<Content = Record<string, unknown>> =
 /** A value that a form can ask for. */
 type Field = string | number | boolean | readonly string[];
 
-/** The members of an object that a form cannot ask for. */
+/** The names of the members that a form cannot ask for. */
 type Nested<T> = T extends object
   ? {
       [K in keyof T]-?: unknown extends T[K] ? never : NonNullable<T[K]> extends Field ? never : K;
     }[keyof T]
   : never;
 
-/** A schema of a flat object; of another one a type that nothing fits, which says why. */
+/** The schema itself if it describes a flat object; otherwise a type that no schema matches and whose key says why. */
 type Form<S> = [Nested<InputOf<S>>] extends [never]
   ? S
   : { "a form asks for texts, numbers, booleans and choices, not for": Nested<InputOf<S>> };
 
-/** An AbortSignal that never aborts: a call whose client has disconnected is ended by the host. */
+/** An AbortSignal that never aborts: if the client disconnects, the host ends the call. */
 interface NeverAborts {
   readonly aborted: false;
   readonly reason: undefined;
@@ -60,8 +60,8 @@ interface NeverAborts {
 }
 
 /**
- * The functions of the host for a handler. Asks wait for the client's answer, for a day if need be, and throw an
- * `AskError` if there is no usable one.
+ * The functions of the host for a handler. Requests to the client wait for its answer, for up to a day, and throw an
+ * `AskError` if there is no usable answer.
  *
  * @example
  * async function greeting({ client, progress, sleep }: Context) {
@@ -79,16 +79,15 @@ export interface Context {
   readonly client: Client;
   readonly signal: NeverAborts;
   /**
-   * The answers to an `input_required` result that this handler returned before. Throws an `AskError` if one of the
-   * requests has failed.
+   * The answers to an `input_required` result that this handler returned before. Throws an `AskError` if one of its requests
+   * failed.
    */
   readonly inputResponses: Record<string, unknown> | undefined;
   /** The `requestState` of an `input_required` result that this handler returned before. */
   readonly requestState: string | undefined;
   /**
-   * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. `timeout`
-   * is in ms; after it the form counts as cancelled. `view` names a view of the servlet that stands for the form where the
-   * client can.
+   * Asks the user to fill in a form: a flat object of strings, numbers, booleans and choices. After `timeout`, in ms, the form
+   * counts as cancelled. `view` names a view of the servlet that replaces the form if the client supports views.
    */
   elicit<const S>(params: {
     message: string;
@@ -96,7 +95,7 @@ export interface Context {
     view?: string;
     timeout?: number;
   }): Promise<ElicitResult<OutputOf<S>>>;
-  /** Asks the user to open a page, which must be https, for data that must not pass through the client. */
+  /** Asks the user to open an https page, for data that must not pass through the client. */
   elicitUrl(params: {
     message: string;
     url: string | { toString(): string };
@@ -104,8 +103,8 @@ export interface Context {
     timeout?: number;
   }): Promise<ElicitResult>;
   /**
-   * A secret of the caller, such as a password. It is asked for on a page of the server the first time, or always with
-   * `replace`, and kept for this servlet and this caller. Undefined if the user does not give it.
+   * A secret of the caller, such as a password. The user enters it on a page of the server, the first time or, with `replace`,
+   * each time; it is stored for this servlet and this caller. Undefined if the user does not give one.
    */
   askSecret(params: {
     name: string;
@@ -118,34 +117,34 @@ export interface Context {
   /** The folders and files that the user lets the server work on. */
   roots(): Promise<Root[]>;
   /**
-   * Asks several things at once; the answers have the same keys. If one request fails, the `AskError` has the
-   * answers to the others.
+   * Makes several requests to the client at once; the answers have the same keys. If a request fails, the `AskError` has the
+   * other answers.
    */
   requestInput<K extends string>(
     requests: Record<K, InputRequest>,
   ): Promise<Record<K, Record<string, unknown>>>;
   /**
-   * Calls a tool of another servlet, by the name that the server lists, with the rights of the caller; `may_call` in
-   * servlet.json must have it. Calls that are begun together are made together. Throws a `ToolCallError`; a tool that fails in
-   * its own way gives a result with `isError`.
+   * Calls a tool of another servlet, by its name in the server's list, with the rights of the caller; `may_call` in
+   * servlet.json must allow it. Concurrent calls are sent together. Throws a `ToolCallError` if the call is not made or its
+   * result is not valid; a tool that reports an error gives a result with `isError`.
    */
   callTool<T = Record<string, unknown>>(name: string, args?: object): Promise<ToolCallResult<T>>;
-  /** `callTool` for each name; as `CallableTools` with the types of a servlet of the project. */
+  /** `callTool` as a function for each tool; cast it to `CallableTools` for the types of a servlet of the project. */
   readonly tools: typeof tools;
-  /** Reports the progress of the call to the client, if it wants to know. */
+  /** Reports the call's progress to the client, if it has asked for progress. */
   progress(progress: number, total?: number, message?: string): void;
-  /** Sends a log message to the client. What the server's owner should see goes to `console`. */
+  /** Sends a log message to the client. Use `console` for the server's log. */
   log(level: LoggingLevel, data: unknown, logger?: string): void;
-  /** HTTP, to the hosts that the manifest allows. */
+  /** `fetch`, for the hosts that the manifest allows. */
   readonly fetch: typeof fetch;
   /** A value of the manifest's `env_vars`, or a credential of the call for its `requirements`. */
   config(key: string): string | undefined;
   /**
-   * A secret that the manifest allows, or a secret of the call; without a user also the one that `askSecret` was given
-   * under this name. Undefined if there is none.
+   * A secret that the manifest allows, or a secret of the call; without `user` also the secret that `askSecret` has stored under
+   * this name. Undefined if there is none.
    */
   secret(service: string, user?: string): string | undefined;
-  /** Waits; a long sleep holds no memory. */
+  /** Waits; the servlet uses no memory during a long sleep. */
   sleep(ms: number): Promise<void>;
   notifyToolsChanged(): void;
   notifyPromptsChanged(): void;
@@ -153,9 +152,9 @@ export interface Context {
   notifyResourceUpdated(uri: string): void;
   /** Notifies the client that the user has finished the page of an `elicitUrl`. */
   notifyElicitationComplete(elicitationId: string): void;
-  /** Keeps nothing of what this call changes: the servlet's memory and files stay as they were before it. */
+  /** Discards the call's changes to the servlet's memory and files. */
   discardChanges(): void;
-  /** Forgets the servlet's memory: the next call starts with new memory. Files stay. */
+  /** Discards the servlet's memory: the next call starts with new memory. Files are kept. */
   resetState(): void;
 }
 
@@ -169,7 +168,7 @@ const NEVER: NeverAborts = {
   removeEventListener: nothing,
 };
 
-/** The context of the call that runs: an instance runs one. No method needs its `this`. */
+/** The context of the running call: an instance runs one call at a time. Methods do not use `this`. */
 export const context: Context = {
   get id() {
     return given("context")["id"] as string | number;

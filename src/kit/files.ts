@@ -1,12 +1,12 @@
 /**
- * `edge-servlets/files`: the files of a servlet that keeps state, in the folders that `allowed_paths` of its manifest gives it.
- * Named as in `node:fs`; all are synchronous. They work in handlers only, and throw a `FileError`.
+ * `edge-servlets/files`: the files of a servlet that keeps state, in the folders of its manifest's `allowed_paths`. The functions
+ * are named as in `node:fs`, and all are synchronous. They work in handlers only, and throw a `FileError`.
  */
 import { bufferOf, decodeUtf8, encodeUtf8 } from "./globals/bytes.ts";
 import { hostFor } from "./host.ts";
 
 /**
- * Thrown by the functions on files. `code` is that of Node: `ENOENT`, `EEXIST`, `ENOSPC`, …
+ * Thrown by the functions on files. `code` is as in Node: `ENOENT`, `EEXIST`, `ENOSPC`, …
  *
  * @example
  * try {
@@ -37,10 +37,11 @@ export class FileError extends Error {
  * return `${size} bytes of ${mtime.toISOString()}`;
  */
 export interface Stats {
-  /** Bytes of a file; entries of a folder. */
+  /** Of a file, its bytes; of a folder, its number of entries. */
   readonly size: number;
-  /** When its contents last changed: ms since 1970, and as a date. */
+  /** Time of the last change of the contents, in ms since 1970. */
   readonly mtimeMs: number;
+  /** The same time as a date. */
   readonly mtime: Date;
   isFile(): boolean;
   isDirectory(): boolean;
@@ -54,7 +55,7 @@ interface Operation {
   [option: string]: string | number | boolean | undefined;
 }
 
-/** Does something with files; the first byte of the host's answer tells whether it succeeded. */
+/** Performs an operation on files; the first byte of the host's answer is 0 if it succeeded. */
 function perform(operation: Operation, data?: ArrayBuffer): Uint8Array<ArrayBuffer> {
   const answer = new Uint8Array(hostFor("Files").files(JSON.stringify(operation), data));
   if (answer[0] === 0) return answer.subarray(1);
@@ -69,7 +70,7 @@ const codeOf = (error: unknown): string | undefined =>
   error instanceof FileError ? error.code : undefined;
 
 /**
- * A part of a file: from the byte `position`, 0 by default, `length` bytes, up to its end by default.
+ * A part of a file, in bytes: `position` is its start, 0 by default; without `length` it extends to the end of the file.
  *
  * @example
  * writeFile("/data/part.txt", "one two three");
@@ -82,7 +83,7 @@ export interface Part {
 }
 
 /**
- * A file's bytes, or its text with "utf8". One call reads 6 MiB at most (`EFBIG`): larger files are read in parts.
+ * Reads a file's bytes, or with "utf8" its text. One call reads at most 6 MiB (`EFBIG`): read larger files in parts.
  *
  * @example
  * writeFile("/data/read.txt", "22 °C");
@@ -99,7 +100,7 @@ export function readFile(path: string, first: "utf8" | Part = {}, part: Part = {
 }
 
 /**
- * Makes a file with this text or these bytes, in place of one that is there. Its folder must be there (`ENOENT`).
+ * Writes text or bytes to a file, replacing an existing file. The folder must exist (`ENOENT`).
  *
  * @example
  * writeFile("/data/new.txt", "one line\n");
@@ -110,7 +111,7 @@ export function writeFile(path: string, data: Data): void {
 }
 
 /**
- * Adds text or bytes to the end of a file, which is made where it is missing.
+ * Appends text or bytes to a file; creates a missing file.
  *
  * @example
  * appendFile("/data/log.txt", "one line\n");
@@ -141,7 +142,7 @@ export function readdir(path: string): string[] {
 }
 
 /**
- * Makes a folder; with `recursive` also those above it, and one that is there is no error (`EEXIST` without).
+ * Creates a folder. With `recursive` also creates the folders above it; otherwise an existing folder is an error (`EEXIST`).
  *
  * @example
  * mkdir("/data/2026/november", { recursive: true });
@@ -161,7 +162,7 @@ export function mkdir(path: string, { recursive = false }: { recursive?: boolean
 }
 
 /**
- * Removes a file or link; with `recursive` also a folder and all that is in it. With `force`, a missing one is no error.
+ * Removes a file or link; with `recursive` also a folder with its contents. With `force`, a missing path is not an error.
  *
  * @example
  * writeFile("/data/old.txt", "");
@@ -183,7 +184,7 @@ export function rm(
 }
 
 /**
- * Gives a file or folder another path, in place of a file that is there.
+ * Moves a file or folder to another path, replacing an existing file.
  *
  * @example
  * writeFile("/data/draft.txt", "22 °C");
@@ -195,7 +196,7 @@ export function rename(from: string, to: string): void {
 }
 
 /**
- * Describes the file or folder at a path; follows symbolic links. Throws `ENOENT` where nothing is.
+ * Describes the file or folder at a path; follows symbolic links. Throws `ENOENT` if nothing exists there.
  *
  * @example
  * writeFile("/data/described.txt", "22 °C");
@@ -218,7 +219,7 @@ export function stat(path: string): Stats {
 }
 
 /**
- * True if a file or folder is at a path.
+ * True if a file or folder exists at a path.
  *
  * @example
  * exists("/data"); // → true

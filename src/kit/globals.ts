@@ -1,4 +1,4 @@
-/** The platform's globals. */
+/** The globals of the web platform. */
 export { console } from "./globals/console.ts";
 export { crypto } from "./globals/crypto.ts";
 export { fetch, Request } from "./globals/fetch.ts";

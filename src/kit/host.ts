@@ -8,30 +8,30 @@ interface Host {
   input(): string;
   output(text: string): void;
   fail(message: string): void;
-  /** A function of `extism:host/user`; notifications give "". */
+  /** Calls a function of `extism:host/user`; notifications return "". */
   call(name: string, payload: string): string;
-  /** `head` is `{url, method, headers}` as JSON; gives the response's body. */
+  /** `head` is `{url, method, headers}` as JSON; returns the response's body. */
   http(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
-  /** `head` is an operation as JSON; gives a byte that is 0 and the answer, or 1 and `{code, message}`. */
+  /** `head` is an operation as JSON; returns the byte 0 and the answer, or the byte 1 and `{code, message}`. */
   files(head: string, body: ArrayBuffer | undefined): ArrayBuffer;
-  /** `head` is what is to be done with the bytes; gives a byte that is 0 and the answer, or 1 and `{name, message}`. */
+  /** `head` is an operation on the bytes as JSON; returns the byte 0 and the answer, or the byte 1 and `{name, message}`. */
   crypto(head: string, bytes: ArrayBuffer): ArrayBuffer;
-  /** `head` is `{label, fatal, ignoreBOM, stream}`; gives a byte that is 0 and UTF-8, or 1. */
+  /** `head` is `{label, fatal, ignoreBOM, stream}` as JSON; returns the byte 0 and UTF-8, or the byte 1. */
   decode(head: string, bytes: ArrayBuffer): ArrayBuffer;
-  /** Decodes UTF-8. Other bytes become U+FFFD, or surrogates, in other ways than the standard says. */
+  /** Decodes UTF-8. Invalid bytes become U+FFFD or surrogates, but not as the standard requires. */
   textOf(bytes: ArrayBuffer): string;
-  /** Encodes a well-formed text as UTF-8. */
+  /** Encodes a well-formed string as UTF-8. */
   bytesOf(text: string): ArrayBuffer;
-  /** Of the newest response; 0 where there was none. */
+  /** Status of the latest response; 0 if the request failed. */
   httpStatus(): number;
-  /** Of the newest response: a JSON object, by lower-case name. */
+  /** Headers of the latest response: a JSON object, by lower-case name. */
   httpHeaders(): string;
   /** 0 trace, 1 debug, 2 info, 3 warn, 4 error. */
   log(level: HostLogLevel, text: string): void;
   config(key: string): string | undefined;
   random(bytes: number): ArrayBuffer;
   sleep(ms: number): void;
-  /** Runs compiled code. */
+  /** Runs bytecode. */
   load(bytecode: ArrayBuffer): void;
   /** Runs a script in the global scope. Throws a `SyntaxError`; other errors reject the promise. */
   evaluate(script: string): Promise<{ value: unknown }>;
@@ -43,23 +43,23 @@ export type HostLogLevel = 0 | 1 | 2 | 3 | 4;
 export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
-  /** What it adds to its manifest. */
+  /** Members that the servlet adds to its manifest. */
   readonly manifest: { views?: object; tools?: object; instructions?: string };
   /** Starts a call of an export. */
   begin(name: string): void;
   /**
-   * To be called whenever no job is pending. 0: the output is set. 1: `fail` was called. 2: run the
-   * jobs that are pending now, and call it again.
+   * To be called whenever no job is pending. Returns 0 if the output is set, 1 if `fail` was called, 2 if the shim must run the
+   * pending jobs and call it again.
    */
   turn(): 0 | 1 | 2;
   /**
-   * To be called when the script has run and no job is pending, while the servlet is built. 0: its description is set. 2: run
-   * the jobs that are pending now, and call it again.
+   * To be called at build time, when the script has run and no job is pending. Returns 0 if the servlet's description is set, 2
+   * if the shim must run the pending jobs and call it again.
    */
   loaded?(): 0 | 2;
-  /** Called for each promise that is rejected unhandled, and for each that is handled later. */
+  /** Called when a promise is rejected without a handler, and when such a promise is handled later. */
   rejection(promise: object, reason: unknown, handled: boolean): void;
-  /** The error of the first `fetch()` at module scope, which may have been caught there. */
+  /** The error of the first `fetch()` at module scope, even if it was caught there. */
   misuse(): Error | undefined;
 }
 
@@ -68,22 +68,23 @@ declare global {
   var __servlet: ServletEntry;
 }
 
-/** None: a typed array takes the interpreter long to make. */
+/** An empty array, shared because typed arrays are slow to make in the interpreter. */
 export const NO_WORDS = new Uint32Array(0);
 
-/** The state of the call that runs; `begin` makes it new. */
+/** The state of the running call, reset by `begin`. */
 export const running = {
+  /** False at module scope. */
   call: false,
-  /** In ms since 1970. */
+  /** Start of the call, in ms since 1970. */
   startedAt: 0,
   input: {} as Record<string, unknown>,
   /** Name of the running export or tool, for messages. */
   what: "",
-  /** Random numbers in stock, since the newest answer of the host. */
+  /** Random numbers fetched in advance since the host's latest answer. */
   words: NO_WORDS,
-  /** True once it has set a timer or called a tool: most calls do neither, and have nothing to be cleared. */
+  /** True once the call has set a timer or called a tool; otherwise, as in most calls, there is nothing to clear. */
   hasWaited: false,
-  /** Values of headers beyond Latin-1 that servers have sent. */
+  /** Header values beyond Latin-1 that servers have sent. */
   received: undefined as Set<string> | undefined,
 };
 
@@ -91,13 +92,13 @@ export const running = {
 let misuse: Error | undefined;
 export const misuseAtBuild = (): Error | undefined => misuse;
 
-/** Discards the random numbers in stock: calls that get different answers must not share them. */
+/** Discards the random numbers fetched in advance: calls that get different answers must not share them. */
 function answered<T>(answer: T): T {
   running.words = NO_WORDS;
   return answer;
 }
 
-/** Host functions for handlers; module scope must not call them, because its state becomes the snapshot. */
+/** The host functions for handlers; module scope must not call them, because its state becomes the snapshot. */
 const asking: Pick<
   Host,
   "call" | "config" | "files" | "http" | "httpHeaders" | "httpStatus" | "random" | "sleep"
@@ -112,7 +113,7 @@ const asking: Pick<
   sleep: (ms) => answered(__host.sleep(ms)),
 };
 
-/** The host functions whose answers differ from call to call. Throws at module scope, which runs once, at build time. */
+/** The host functions for handlers. Throws at module scope, which runs at build time; `what` names the function there. */
 export function hostFor(what: string): typeof asking {
   if (!running.call) {
     const error = new Error(
@@ -125,8 +126,8 @@ export function hostFor(what: string): typeof asking {
 }
 
 /**
- * Calls a host function that a feature of the server adds, with JSON; `what` names it in messages. Throws an `Error` with
- * the server's reason if it fails, or if the server lacks the feature.
+ * Calls a host function of a feature of the server, with a JSON payload; `what` names the function in messages. Throws an
+ * `Error` with the server's reason if the function fails or the server lacks the feature.
  */
 export async function callHost(what: string, name: string, payload: unknown): Promise<unknown> {
   const asked = JSON.stringify({ name, payload });
@@ -141,10 +142,10 @@ export async function callHost(what: string, name: string, payload: unknown): Pr
 export const thrownText = (thrown: unknown): string =>
   thrown instanceof Error ? inspect(thrown) : messageOf(thrown);
 
-/** Tells the host what ends the call, for the line of the log that says why it failed: see `Guest.log`. */
+/** Logs the error that ends the call: the host's log line about the failed call contains it, see `Guest.log`. */
 export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${thrownText(thrown)}`);
 
-/** Advice about a global of Node or of browsers that a package has not found; undefined for other messages. */
+/** Advice about a missing global of Node or of browsers; undefined for other messages. */
 const absence = (message: string): string | undefined =>
   /^(Buffer|Intl|WebAssembly|document|global|navigator|process|require|window) is not defined$/.test(
     message,
@@ -152,7 +153,7 @@ const absence = (message: string): string | undefined =>
     ? "A servlet runs neither in Node nor in a browser: docs/packages.md says which packages work"
     : undefined;
 
-/** A thrown value as text for a caller: an error's message; of any other object its JSON. */
+/** A thrown value as text for a caller: an error's message, or another object as JSON. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof AggregateError) {
     const all = thrown.errors.map(messageOf).join("; ");

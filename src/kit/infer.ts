@@ -27,7 +27,7 @@ type Validated<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-/** One thing that is wrong with a value. */
+/** One error in a value. */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -56,7 +56,7 @@ export type InputOf<S> = unknown extends S
     : FromJson<S>;
 
 /**
- * The type of the values of a literal JSON Schema; `unknown` for keywords that are not supported here.
+ * The type of a literal JSON Schema's values; `unknown` for keywords that are not supported here.
  *
  * @example
  * const schema = {

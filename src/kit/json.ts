@@ -1,12 +1,12 @@
 import { wellFormedJson } from "../server/kernel/core/text.ts";
 import { inspect, classNameOf } from "./globals/inspect.ts";
 
-/** True while `json` writes. */
+/** True while `json` runs. */
 let isStrict = false;
 
 /**
- * Has `json`, and nobody else, ask values of these classes for their members: in native code, since to look at each
- * member of each result here would cost more than to write it.
+ * Gives these classes a `toJSON` that only `json` sees, so that native code finds their instances: checking each member of each
+ * result in JavaScript would cost more than to serialize it.
  */
 export function watch(...classes: { readonly prototype: object }[]): void {
   for (const { prototype } of classes) Object.defineProperty(prototype, "toJSON", TO_JSON);
@@ -22,8 +22,8 @@ const TO_JSON: PropertyDescriptor = {
 };
 
 /**
- * The value as JSON: a Map as an object, a Set as an array, a Date as its ISO text. Throws an error that names the member
- * which JSON would lose or change, and says what to give instead.
+ * The value as JSON: a Map as an object, a Set as an array, a Date as ISO 8601. Throws an error that names a member that JSON
+ * would lose or change, and says what to use instead.
  */
 export function json(value: unknown, what: string): string {
   let text: string | undefined;
@@ -46,7 +46,7 @@ export function json(value: unknown, what: string): string {
   throw new Error(`${what} is not JSON: it is ${value === undefined ? "" : "a "}${typeof value}.`);
 }
 
-/** The value as it is, or as text where JSON would lose some of it: for logs, which must not fail. */
+/** The value's JSON, parsed; or its text if JSON would lose some of it. For logs, which must not fail. */
 export function jsonOrText(value: unknown): unknown {
   if (value === undefined || typeof value === "string") return value;
   try {
@@ -56,7 +56,7 @@ export function jsonOrText(value: unknown): unknown {
   }
 }
 
-/** By Map or Set, what stands for it: the same each time, so that the interpreter finds a cycle. */
+/** The replacement of each Map or Set: the same object each time, so that the interpreter detects a cycle. */
 let made: Map<object, object> | undefined;
 
 function asJson(this: object): object {
@@ -68,7 +68,7 @@ function asJson(this: object): object {
   return members;
 }
 
-/** A value with the members that JSON is to have of it; or what to say of one of which JSON would lose something. */
+/** An object with the members that JSON should have; or the message for a value of which JSON would lose something. */
 export function membersOf(value: object): object | string {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return value;
@@ -89,7 +89,7 @@ export function membersOf(value: object): object | string {
   if ("entries" in value && Symbol.iterator in value) {
     return is("; make it an object: Object.fromEntries(it)");
   }
-  // Others say what their classes have made of them.
+  // Only instances of watched classes have `toJSON` here, and JSON would lose their contents; others may be empty.
   return "toJSON" in value ? is(", of which JSON would have nothing; give a plain object") : value;
 }
 
@@ -119,7 +119,7 @@ function lost(value: unknown, path: string, above: readonly unknown[]): string |
     return `${place} is ${members}${path === "" && value instanceof Error ? ", or throw it" : ""}`;
   }
   for (const [key, member] of Object.entries(members)) {
-    // Of an object they are left out, as always in JSON: to look for them would cost nearly as much again as to write it.
+    // JSON leaves such members of an object out, unchecked here: a check would nearly double the cost of serialization.
     if (Array.isArray(members) && (typeof member === "function" || typeof member === "symbol")) {
       return `${`${path}.${key}`.slice(1)} is a ${typeof member}; leave it out`;
     }

@@ -1,6 +1,6 @@
 /**
- * The script that QuickJS loads before any servlet: the kit, as a global from which servlets' scripts take it,
- * and the platform's globals.
+ * The script that QuickJS loads before any servlet: it defines the kit, as a global for servlets' scripts, and the globals of
+ * the web platform.
  */
 import * as answers from "./answers.ts";
 import * as context from "./context.ts";
@@ -24,7 +24,7 @@ export const kit = {
   messageOf: host.messageOf,
   make,
   lazy,
-  /** Modules that lazy ones and `servers/` share with the kit, by the names of their files. */
+  /** Modules of the kit that lazy modules and `servers/` use, by file name. */
   shared: { answers, bytes, context, host, json, random, run, schema, templates, timers },
 };
 
@@ -36,7 +36,7 @@ globalThis.__kit = kit;
 refuseLocales();
 for (const [name, value] of Object.entries({ ...globals, self: globalThis })) provide(name, value);
 provideLazily();
-// Classes of the language of which JSON would lose something.
+// JavaScript's own classes whose contents JSON would lose.
 json.watch(
   ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
   Object.getPrototypeOf(Uint8Array) as { prototype: object },

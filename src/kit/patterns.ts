@@ -1,4 +1,4 @@
-/** Advice about a regular expression that V8 takes and QuickJS refuses; undefined for other messages. */
+/** Advice about a regular expression that V8 accepts and QuickJS rejects; undefined for other messages. */
 export function patternAdvice(message: string): string | undefined {
   if (message.includes("too many captures")) {
     return "A pattern has at most 254 groups here, each of those with the same name too: write (?:…) where a group is not read";

@@ -13,7 +13,7 @@ function word(): number {
   return running.words[used++]!;
 }
 
-/** Replaces the interpreter's `Math.random`, whose seed is the same in every call: that of the snapshot. */
+/** Replaces the interpreter's `Math.random`, whose seed comes from the snapshot and is the same in every call. */
 export function random(): number {
   if (!running.call) return atBuild();
   return ((word() >>> 5) * 0x4000000 + (word() >>> 6)) / 0x20000000000000;

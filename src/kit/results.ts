@@ -1,4 +1,4 @@
-/** Turns the values that handlers return into results of MCP. */
+/** Converts the return values of handlers to MCP results. */
 import { isObject } from "../server/kernel/core/model.ts";
 import type { StandardSchema } from "./infer.ts";
 import { json, membersOf } from "./json.ts";
@@ -22,11 +22,11 @@ const isContent = (value: unknown): boolean => typeof value === "string" || isBl
 
 const MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
 
-/** True for a result that has no content: an error must not become a success with a member `isError`. */
+/** True for a result without content: an error must not become a success with a member `isError`. */
 const isOutcome = (value: Json): boolean =>
   typeof value["isError"] === "boolean" || value["content"] === null;
 
-/** True for a whole result, and not for structured content that happens to have a member `content`. */
+/** True for a complete result; false for structured content that happens to have a member `content`. */
 function isResult(
   value: unknown,
   hasSchema: boolean,
@@ -43,7 +43,7 @@ function isResult(
 const unfinished = (value: unknown): value is Json =>
   isObject(value) && value["resultType"] === "input_required";
 
-/** Calls `next` with the value, at once or when it is there. */
+/** Calls `then` with the value: at once, or when the promise resolves. */
 export function after(value: unknown, then: (value: unknown) => unknown): unknown {
   return isThenable(value) ? value.then(then) : then(value);
 }
@@ -92,12 +92,12 @@ const text = (value: string): Json => ({ content: [{ type: "text", text: value }
 export const failed = (message: string): string =>
   JSON.stringify({ ...text(message), isError: true });
 
-/** A tool's output schema if the kit checks it; else true if there is one, which the host checks. */
+/** A tool's output schema if the kit checks it; true if the host checks it; false if there is none. */
 export type OutputRule = StandardSchema | boolean;
 
 /** A tool's result as JSON, or a promise of it, from its handler's return value. */
 export function toolResult(output: OutputRule, name: string, value: unknown): unknown {
-  // Most tools give a text: the shortest way for it.
+  // Most tools return text: the fastest path.
   if (output === false && typeof value === "string") {
     return `{"content":[{"type":"text","text":${JSON.stringify(value)}}]}`;
   }
@@ -123,10 +123,10 @@ export function toolResult(output: OutputRule, name: string, value: unknown): un
     return json({ content: value.map(block) }, what);
   }
   if (typeof value === "object") {
-    // A Set of texts is content as an array of them is. Most are plain, and to ask for a class costs more.
+    // A Set of texts is content, like an array. Most objects are plain, and `instanceof` costs more than this comparison.
     const isPlain = value.constructor === Object;
     if (!isPlain && value instanceof Set) return toolResult(output, name, membersOf(value));
-    // A value with `toJSON` (a Date) may become anything.
+    // The JSON of a value with `toJSON`, such as a Date, need not be an object.
     const isOwn = "toJSON" in value && typeof value.toJSON === "function";
     if (!isOwn) return structuredText(value, what);
   }
@@ -141,13 +141,13 @@ function checked(output: OutputRule, name: string, value: unknown): unknown {
   );
 }
 
-/** Structured content, and the same as text for clients that know only text. */
+/** Structured content, and the same as text for clients without structured content. */
 function structuredText(value: unknown, what: string): string {
   const written = json(value, what);
   return `{"content":[{"type":"text","text":${JSON.stringify(written)}}],"structuredContent":${written}}`;
 }
 
-/** The result of a resource, from the return value of `read`. */
+/** A resource's result as JSON, from the return value of `read`. */
 export function readResult(value: unknown, uri: string, mimeType: unknown): string {
   const what = `The return value of the resource ${uri}`;
   if (unfinished(value)) return json(value, what);
@@ -156,7 +156,7 @@ export function readResult(value: unknown, uri: string, mimeType: unknown): stri
   return json({ ...whole, contents: all.map((one) => contents(one, uri, mimeType)) }, what);
 }
 
-/** The result of a prompt, from the return value of `get`. */
+/** A prompt's result as JSON, from the return value of `get`. */
 export function promptResult(value: unknown, name: string, description: unknown): string {
   const what = `The return value of the prompt "${name}"`;
   if (unfinished(value)) return json(value, what);

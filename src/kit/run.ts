@@ -13,7 +13,7 @@ import { dropCalls, makeCalls } from "./calls.ts";
 import { clearTimers, leftTimers, runTimer } from "./timers.ts";
 
 /**
- * An error that the client sees as a JSON-RPC error: of the protocol, not of the tool.
+ * An error that the client receives as a JSON-RPC error of the protocol, not as the error of a tool.
  *
  * @example
  * if (args["city"] === "Atlantis") throw new RpcError(-32602, "Unknown city", { city: args["city"] });
@@ -30,7 +30,7 @@ export class RpcError extends Error {
   }
 }
 
-/** Gives an export's output as JSON text, or a promise of it. */
+/** Returns an export's output as JSON text, or a promise of it. */
 export type ExportHandler = (input: Record<string, unknown>) => unknown;
 
 const NO_INPUT = {};
@@ -51,7 +51,7 @@ function fail(error: unknown): void {
   settled = { failure: messageOf(error) };
 }
 
-/** Drops what the call has not awaited, and says so in the log. */
+/** Drops timers and calls of tools that the call has not awaited, and logs a warning. */
 function clearWaits(): void {
   const left = leftTimers();
   if (left.length > 0) {
@@ -67,7 +67,7 @@ function clearWaits(): void {
   running.hasWaited = false;
 }
 
-/** The entry points for the shim. A promise of an answer settles while the shim runs jobs and `turn` runs timers. */
+/** The entry points for the shim. An answer's promise settles while the shim runs jobs and `turn` runs timers. */
 export function entryOf(
   answers: Readonly<Record<string, ExportHandler>>,
 ): Omit<ServletEntry, "manifest"> {
@@ -99,7 +99,7 @@ export function entryOf(
       if (!settled) {
         if (makeCalls() || runTimer()) return 2;
         settled = { failure: `${running.what} awaits a promise that can never settle.` };
-        // It has come to no end: what it has done so far is half of something.
+        // The call is unfinished, so its changes are incomplete.
         __host.call("discard_changes", "");
         for (const reason of rejections.values()) {
           settled.failure += ` A promise was rejected without a handler: ${messageOf(reason)}`;
@@ -111,7 +111,7 @@ export function entryOf(
         rejections.clear();
       }
       const ending = settled;
-      // A servlet that keeps state stores all that is remembered.
+      // Anything left in memory would be stored with the servlet's state.
       if (running.hasWaited) clearWaits();
       settled = undefined;
       running.input = NO_INPUT;

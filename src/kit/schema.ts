@@ -1,13 +1,13 @@
-/** Schemas of servlets' authors: as JSON Schema for lists, and to check values. */
+/** Schemas from servlet authors: converts them to JSON Schema for lists, and checks values. */
 import { CHECKED_BY_SERVLET, isObject } from "../server/kernel/core/model.ts";
 import type { StandardIssue, JsonSchema, StandardSchema } from "./infer.ts";
 
 type Direction = "input" | "output";
 
-/** Turns schemas that cannot do it themselves into JSON Schema: zod/mini's. */
+/** Converts schemas without a conversion of their own to JSON Schema: those of zod/mini. */
 type Converter = (schema: StandardSchema, io: Direction, override: Override) => JsonSchema;
 
-/** Changes a schema that zod has written. https://zod.dev/json-schema#override */
+/** Changes a JSON Schema that zod has written. https://zod.dev/json-schema#override */
 type Override = (written: { zodSchema: unknown; jsonSchema: object }) => void;
 
 let converter: Converter | undefined;
@@ -16,13 +16,13 @@ export function convertWith(convert: Converter): void {
   converter = convert;
 }
 
-/** Some libraries' schemas are functions. */
+/** True for a schema of a library that supports Standard Schema; some schemas are functions. */
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
   const may = isObject(schema) || typeof schema === "function";
   return may && isObject((schema as Partial<StandardSchema>)["~standard"]);
 }
 
-/** The schema as JSON Schema. Throws an error that says how to correct it; `what` names it there. */
+/** The schema as JSON Schema. Throws an error that says how to correct the schema; `what` names it there. */
 export function jsonSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   if (!isStandardSchema(schema)) {
     if (isObject(schema)) return schema;
@@ -53,7 +53,7 @@ export function jsonSchemaOf(schema: unknown, io: Direction, what: string): Json
   );
 }
 
-/** The parts of zod's schemas that are looked at. */
+/** The parts of zod's schemas that are read here. */
 interface ZodParts {
   _zod: {
     def: { type?: string; coerce?: boolean; in?: ZodParts; shape?: Record<string, ZodParts> };
@@ -61,8 +61,7 @@ interface ZodParts {
 }
 
 /**
- * Removes what zod adds to what an author has written, and no model needs: the bounds of safe integers, and the pattern of a
- * format.
+ * Removes keywords that zod adds to the author's and no model needs: the bounds of safe integers, and the pattern of a format.
  */
 function leaveOutImplied(written: Record<string, unknown>): void {
   if (written["minimum"] === Number.MIN_SAFE_INTEGER) delete written["minimum"];
@@ -70,7 +69,7 @@ function leaveOutImplied(written: Record<string, unknown>): void {
   if (written["format"] !== undefined) delete written["pattern"];
 }
 
-/** Marks what zod changes before it checks it: `z.coerce`, `z.preprocess` and `.catch`. */
+/** Marks schemas that change a value before the check, for the servlet to check: `z.coerce`, `z.preprocess` and `.catch`. */
 const leaveToServlet: Override = ({ zodSchema, jsonSchema }) => {
   const schema = zodSchema as ZodParts;
   const written = jsonSchema as Record<string, unknown>;
@@ -83,7 +82,7 @@ const leaveToServlet: Override = ({ zodSchema, jsonSchema }) => {
   else written["required"] = needed;
 };
 
-/** True for a schema that may make a value of nothing. */
+/** True for a schema that may give a value for `undefined`. */
 const makesUp = ({ _zod: { def } }: ZodParts): boolean =>
   def.type === "catch" || (def.type === "pipe" && def.in?._zod.def.type === "transform");
 
@@ -98,7 +97,7 @@ function fitsNothing(schema: ZodParts | undefined): boolean {
   }
 }
 
-/** A schema as JSON Schema, which must describe an object. Throws an `Error` where it does not. */
+/** A schema as JSON Schema. Throws an `Error` if it does not describe an object. */
 export function objectSchemaOf(schema: unknown, io: Direction, what: string): JsonSchema {
   const found = jsonSchemaOf(schema, io, what);
   if (found["type"] === "object") return found;
@@ -108,7 +107,7 @@ export function objectSchemaOf(schema: unknown, io: Direction, what: string): Js
   );
 }
 
-/** True for a schema that only objects fit: a union, or a part of an intersection. */
+/** True for a schema that only objects match: of an object, a union of objects, or an intersection with an object. */
 const isOfObjects = (schema: unknown): boolean =>
   isObject(schema) &&
   (schema["type"] === "object" ||
@@ -136,7 +135,7 @@ export function parsed(
   if (!isStandardSchema(schema)) return value;
   const validate = (one: unknown) => schema["~standard"].validate(one);
   return after(validate(value), (result) =>
-    // zod takes what every object inherits, such as `constructor`, for members.
+    // zod takes inherited properties, such as `constructor`, for members.
     result.issues?.some(isOfInherited)
       ? after(validate(ownOnly(value)), (again) => valueOf(again, what))
       : valueOf(result, what),
@@ -158,7 +157,7 @@ const stepOf = (step: unknown): string => String(isObject(step) ? step["key"] : 
 const isOfInherited = ({ path = [] }: StandardIssue): boolean =>
   path.some((step) => stepOf(step) in Object.prototype);
 
-/** The value with plain objects that inherit nothing. */
+/** A copy of the value in which plain objects have no prototype. */
 function ownOnly(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ownOnly);
   if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
@@ -173,7 +172,7 @@ function issueText({ path = [], message, ...more }: StandardIssue): string {
   return place === "" ? said : `${place}: ${said}`;
 }
 
-/** Details of an issue of zod/mini, which has no messages. */
+/** Details of an issue of zod/mini, which has no messages of its own. */
 function detail(issue: Record<string, unknown>): string {
   for (const key of ["expected", "values", "format", "minimum", "maximum", "keys"]) {
     if (issue[key] !== undefined) return `: ${key} ${JSON.stringify(issue[key])}`;
@@ -182,8 +181,7 @@ function detail(issue: Record<string, unknown>): string {
 }
 
 /**
- * Uses the schema once, at build time, so that calls need not initialize it: zod compiles objects when they first
- * parse.
+ * Uses the schema once, at build time, so that calls need not initialize it: zod compiles an object schema at its first parse.
  */
 export function warm(schema: unknown): void {
   if (!isStandardSchema(schema)) return;

@@ -1,7 +1,7 @@
 /**
- * Runs a script in the servlet's global scope: what it declares there, `let` and `const` too, stays for the
- * scripts after it. It may `await`. Resolves with the value of its last statement; rejects with what it throws,
- * whose `stack` has lines as `script:LINE:COLUMN`.
+ * Runs a script in the servlet's global scope: later scripts see its declarations, including `let` and `const`. The script may
+ * `await`. Resolves with the value of its last statement; rejects with the error that it throws, whose `stack` has lines such
+ * as `script:LINE:COLUMN`.
  *
  * @example
  * await runScript("let total = 1");

@@ -1,4 +1,4 @@
-/** The public face of the kit, `edge-servlets/servlet`: how a servlet in TypeScript is written. */
+/** `edge-servlets/servlet`: the public API of the kit. */
 import { type AnySpec, answersOf } from "./answers.ts";
 import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
@@ -18,8 +18,8 @@ export type * from "./specs.ts";
 export type * from "./types.ts";
 
 /**
- * Makes the servlet; called once, as the default export of `servlet.ts`. Module scope runs once, when the servlet is built,
- * and each call of a handler starts from there. Throws where a name, a handler or a schema cannot be listed.
+ * Defines the servlet; called once, for the default export of `servlet.ts`. Module scope runs once, when the servlet is built,
+ * and each call of a handler starts from that state. Throws if a name, a handler or a schema is not valid.
  *
  * @example
  * import { defineServlet } from "edge-servlets/servlet";
@@ -61,7 +61,7 @@ export function defineServlet<
 }
 
 /**
- * A servlet, by whose type a view knows the tools: by name, the schemas of their arguments and of their results.
+ * A servlet whose type tells a view its tools: the schemas of their arguments (`I`) and results (`O`), by name.
  *
  * @example
  * import { defineServlet, type TypedServlet } from "edge-servlets/servlet";
@@ -72,7 +72,7 @@ export function defineServlet<
  * export default servlet;
  */
 export interface TypedServlet<I, O> extends ServletEntry {
-  /** There for its type alone. */
+  /** Exists only as a type. */
   readonly "~schemas"?: { inputs: I; outputs: O };
 }
 
@@ -81,7 +81,7 @@ interface Viewed {
   views?: Record<string, ViewSpec>;
 }
 
-/** The views, with the tools that each shows, and who may call which tool, as a manifest has them. */
+/** The part of the manifest with the views, the tools that each shows, and the visibility of tools. */
 function viewsIn({ tools = {}, views = {} }: Viewed): ServletEntry["manifest"] {
   const shown = Object.entries(views).map(([name, view]) => [name, { ...view, tools: [] }]);
   const all = Object.fromEntries(shown) as Record<string, { tools: string[] }>;
@@ -97,7 +97,7 @@ function viewsIn({ tools = {}, views = {} }: Viewed): ServletEntry["manifest"] {
 }
 
 /**
- * A tool on its own, for servlets of several files: its handler's arguments have the type that `input` describes.
+ * Defines a tool on its own, for servlets of several files: its handler's arguments have the type of `input`.
  *
  * @example
  * import { defineServlet, defineTool } from "edge-servlets/servlet";

@@ -13,7 +13,7 @@ import type {
 
 /**
  * The result of a tool without an output schema: text, content, or a plain object that becomes structured content. `null`
- * is an empty result; a handler that returns nothing does not compile, since it has most likely forgotten to.
+ * is an empty result; a handler that returns nothing does not compile, because most likely a `return` is missing.
  *
  * @example
  * const text: ToolOutput = "22 °C";
@@ -31,7 +31,7 @@ export type ToolOutput =
   | InputRequired
   | Structured;
 
-/** Any object but a promise; the record is for literals whose type is written down. */
+/** Any object except a promise; the record is for literals with a declared type. */
 type Structured = (object | Record<string, unknown>) & { then?: never };
 
 /**
@@ -49,7 +49,7 @@ export type ToolReturn<O> = unknown extends O
     | InputRequired
     | Promise<Given<InputOf<O>> | ToolResult | InputRequired>;
 
-/** A `T` that is only read. */
+/** A deeply readonly `T`. */
 type Given<T> = T extends readonly (infer E)[]
   ? readonly Given<E>[]
   : T extends object
@@ -67,20 +67,20 @@ type Given<T> = T extends readonly (infer E)[]
  * };
  */
 export interface ToolFrame<I> extends Described {
-  /** A zod schema (or one of another library that speaks Standard Schema) or a JSON Schema. */
+  /** A zod schema, a schema of another library that supports Standard Schema, or a JSON Schema. */
   input?: I;
   annotations?: ToolAnnotations;
-  /** Whether the tool may be, or must be, run as a task. */
+  /** Whether the tool may, must or must not be run as a task. */
   execution?: { taskSupport?: "forbidden" | "optional" | "required" };
-  /** The view that shows its results: one of the servlet's `views`. */
+  /** The view that shows the tool's results: one of the servlet's `views`. */
   view?: string;
-  /** Who may call it: models, the servlet's views ("app"), or both, which is the default. */
+  /** Who may call the tool: models, the servlet's views ("app"), or both (the default). */
   visibility?: readonly ("model" | "app")[];
 }
 
 /**
- * A view: a page that clients show for the results of tools that name it. `file` is beside the servlet's: an HTML document
- * (`.html`), or a script (`.tsx`, `.ts`), of which a page is made. It loads nothing from elsewhere but from the origins in `csp`.
+ * A view: a page that clients show for the results of tools that name it. `file` is relative to the servlet's file: an HTML
+ * document (`.html`), or a script (`.tsx`, `.ts`) from which a page is made. The page loads only from the origins in `csp`.
  *
  * @example
  * const board: ViewSpec = {
@@ -95,23 +95,23 @@ export interface ViewSpec {
   description?: string;
   /** Origins, such as `https://cdn.example.com`. */
   csp?: {
-    /** Of what it fetches. */
+    /** For requests that the page makes. */
     connectDomains?: readonly string[];
-    /** Of its scripts, styles, images and fonts. */
+    /** For scripts, styles, images and fonts. */
     resourceDomains?: readonly string[];
-    /** Of frames in it. */
+    /** For frames in the page. */
     frameDomains?: readonly string[];
-    /** Of its base URI. */
+    /** For the page's base URI. */
     baseUriDomains?: readonly string[];
   };
-  /** What it asks of the browser; nothing by default. */
+  /** Browser permissions that the page needs; none by default. */
   permissions?: readonly ("camera" | "microphone" | "geolocation" | "clipboardWrite")[];
-  /** Whether clients draw a border around it. */
+  /** Whether clients should draw a border around the view. */
   prefersBorder?: boolean;
 }
 
 /**
- * One tool. Its `handler` gets arguments that fit `input`; a `ToolError` that it throws is the result for the caller.
+ * A tool. Its `handler` gets arguments that match `input`; a `ToolError` that it throws becomes the caller's result.
  *
  * @example
  * const now: ToolSpec = {
@@ -125,7 +125,7 @@ export interface ToolSpec<I = unknown, O = unknown> extends ToolFrame<I> {
 }
 
 /**
- * The return type of a resource's `read`: its text, its bytes, which become base64, or contents with members of their own.
+ * The return type of a resource's `read`: text, bytes (sent as base64), or contents with members such as `mimeType`.
  *
  * @example
  * const text: ResourceOutput = "# Title";
@@ -147,7 +147,7 @@ interface ResourceFrame extends Described {
 }
 
 /**
- * One resource; its key in `resources` is its URI. `size` is in bytes.
+ * A resource; its key in `resources` is its URI. `size` is in bytes.
  *
  * @example
  * const readme: ResourceSpec = {
@@ -162,7 +162,8 @@ export interface ResourceSpec extends ResourceFrame {
 }
 
 /**
- * Returns completions of `value`, of which the client gets the first hundred; `settled.arguments` are those filled in before.
+ * Returns completions of `value`, of which the client gets the first hundred; `settled.arguments` are the arguments that are
+ * filled in already.
  *
  * @example
  * const cities = ["Berlin", "Bern", "Oslo"];
@@ -174,7 +175,7 @@ export type Complete = (
 ) => readonly string[] | Promise<readonly string[]>;
 
 /**
- * A resource as a template lists it. `size` is in bytes.
+ * A resource in a template's list. `size` is in bytes.
  *
  * @example
  * const listed: ListedResource = { uri: "book://dune", name: "dune", mimeType: "text/plain" };
@@ -185,7 +186,7 @@ export interface ListedResource extends ResourceFrame {
 }
 
 /**
- * Resources of one form; its key in `resourceTemplates` is a URI template (https://www.rfc-editor.org/rfc/rfc6570).
+ * A family of resources; its key in `resourceTemplates` is a URI template (https://www.rfc-editor.org/rfc/rfc6570).
  *
  * @example
  * const books: ResourceTemplateSpec = {
@@ -195,19 +196,19 @@ export interface ListedResource extends ResourceFrame {
  * };
  */
 export interface ResourceTemplateSpec extends ResourceFrame {
-  /** Lists those that there are now. Needs `"lists": "dynamic"` in the manifest. */
+  /** Lists the resources that exist now. Needs `"lists": "dynamic"` in the manifest. */
   list?(context: Context): readonly ListedResource[] | Promise<readonly ListedResource[]>;
   read(
     uri: string,
     variables: Readonly<Record<string, string>>,
     context: Context,
   ): ResourceOutput | Promise<ResourceOutput>;
-  /** By variable. */
+  /** Completions by variable. */
   complete?: Record<string, Complete>;
 }
 
 /**
- * An argument of a prompt, which is a text; `required` is false by default.
+ * An argument of a prompt; its value is a string. `required` is false by default.
  *
  * @example
  * const tone: PromptArgument = {
@@ -234,7 +235,7 @@ export interface PromptMessage {
 }
 
 /**
- * The return type of a prompt's `get`: one text of the user, or messages.
+ * The return type of a prompt's `get`: the text of one user message, or messages.
  *
  * @example
  * const one: PromptOutput = "Summarise this text.";
@@ -262,7 +263,7 @@ export type PromptArguments<A> = unknown extends A
     } & { [K in keyof A as A[K] extends true ? never : K]?: string };
 
 /**
- * One prompt; its key in `prompts` is its name.
+ * A prompt; its key in `prompts` is its name.
  *
  * @example
  * const summary: PromptSpec<{ text: true }> = {
@@ -298,11 +299,11 @@ export interface ServletSpec<
         context: Context,
       ): K extends keyof O ? ToolReturn<O[K]> : ToolReturn<unknown>;
     };
-    // `handler` here as well: where no tool has an inferable member, `I` has no keys, and this alone names them.
+    // `handler` is repeated here: if no tool has an inferable member, `I` has no keys, and only this type names the tools.
   } & { [K in keyof O]: { output?: O[K]; handler: unknown } };
   /** How to use the tools, for models: joined to the instructions of the server. */
   instructions?: string;
-  /** By name: of small letters, digits, "-" and "_". */
+  /** By name: lower-case letters, digits, "-" and "_". */
   views?: Record<string, ViewSpec>;
   /** By URI. */
   resources?: Record<string, ResourceSpec>;

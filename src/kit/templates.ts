@@ -1,14 +1,14 @@
-/** A URI template (RFC 6570), made to be matched. */
+/** A URI template (RFC 6570), compiled for matching. */
 interface Template {
   names: string[];
-  /** The variables of a URI of this form; undefined where it has another. Takes time linear in the URI. */
+  /** The variables of a matching URI; undefined if it does not match. Takes time linear in the URI's length. */
   match(uri: string): Record<string, string> | undefined;
 }
 
-/** No value has line ends in it. */
+/** Line terminators, which no value may contain. */
 const LINE_ENDS = "\n\r\u2028\u2029";
 
-/** Each operator's prefix, separator, and what a value may not have. `?` and `&` name their values. */
+/** By operator: its prefix, separator, and the characters that a value may not contain. `?` and `&` name their values. */
 const OPERATORS: Record<string, readonly [prefix: string, separator: string, not: string]> = {
   "": ["", ",", "/?#,"],
   "+": ["", ",", LINE_ENDS],
@@ -18,12 +18,12 @@ const OPERATORS: Record<string, readonly [prefix: string, separator: string, not
   ";": [";", ";", "/?#;"],
 };
 
-/** A step of matching. One with two ways prefers the first. */
+/** A step of matching. A step with two ways tries the first way first. */
 type Step =
   | { kind: "text"; text: string }
   | { kind: "character"; of: string; isNot: boolean }
   | { kind: "ways"; steps: readonly [number, number] }
-  /** Where the next value starts or ends. */
+  /** The start or end of a value. */
   | { kind: "mark" };
 
 function decoded(text: string): string {
@@ -41,7 +41,7 @@ export function template(source: string): Template {
   const addText = (text: string): void => {
     if (text !== "") steps.push({ kind: "text", text });
   };
-  /** Any number of characters that are not of these: as few as possible, or as many. */
+  /** Matches any number of characters not in `of`: as many as possible if `isLong`, otherwise as few as possible. */
   const addRun = (of: string, isLong: boolean): void => {
     const at = steps.length;
     const [on, out] = [at + 1, at + 3];
@@ -111,15 +111,15 @@ export function template(source: string): Template {
   };
 }
 
-/** Marks that were passed, the newest first. */
+/** The marks passed so far, the newest first. */
 interface Passed {
   at: number;
   before: Passed | undefined;
 }
 
 /**
- * Where the marks are in a URI that the steps lead through; undefined where they do not. A step is tried
- * at each place once: a second time it would fail again.
+ * The positions of the marks in a matching URI; undefined if it does not match. Each step is tried once at each position: a
+ * second time it would fail again.
  */
 function follow(steps: readonly Step[], uri: string): number[] | undefined {
   const width = steps.length + 1;

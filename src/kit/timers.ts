@@ -1,12 +1,13 @@
 import { hostFor, running, thrownText } from "./host.ts";
 
-/** One callback that waits for its time, in ms since 1970. */
+/** A callback that waits for its time. */
 interface Timer {
+  /** In ms since 1970. */
   at: number;
-  /** Repeats after this many ms. */
+  /** Interval of repetition, in ms; undefined for a timer that runs once. */
   every: number | undefined;
   run: () => void;
-  /** The call that has set it, with its stack; absent for the kit's own. */
+  /** The function that set the timer, with its stack; undefined for the kit's own timers. */
   from: string | undefined;
 }
 
@@ -14,7 +15,7 @@ const timers = new Map<number, Timer>();
 let lastId = 0;
 let clock = 0;
 
-/** The time: not before the end of the newest sleep, even where the interpreter's clock stands still. */
+/** The time in ms: not before the end of the latest sleep, even if the interpreter's clock stands still. */
 const now = (): number => (clock = Math.max(clock, Date.now()));
 
 export function clearTimers(): void {
@@ -22,7 +23,7 @@ export function clearTimers(): void {
   clock = 0;
 }
 
-/** The calls that have set the timers which still wait. */
+/** The origins (`from`) of the waiting timers. */
 export const leftTimers = (): string[] =>
   [...timers.values()].flatMap(({ from }) => (from === undefined ? [] : [from]));
 
@@ -39,7 +40,7 @@ export function removeTimer(id: unknown): void {
   timers.delete(Number(id));
 }
 
-/** Waits for the timer that comes first, and runs it. False where there is none. */
+/** Waits for the next timer and runs it; false if there is none. */
 export function runTimer(): boolean {
   let next: [number, Timer] | undefined;
   for (const entry of timers) if (!next || entry[1].at < next[1].at) next = entry;

@@ -1,10 +1,10 @@
 /**
- * The shapes of MCP that handlers return and receive.
+ * The MCP types that handlers return and receive.
  * https://modelcontextprotocol.io/specification/2026-07-28/schema
  */
 
 /**
- * Hints for the client about content: whom it is for, its importance from 0 to 1, and when it changed (ISO 8601).
+ * Hints for the client about content: its audience, its priority from 0 to 1, and the time of its last change (ISO 8601).
  *
  * @example
  * const annotations: Annotations = { audience: ["user"], priority: 0.8 };
@@ -16,7 +16,7 @@ export interface Annotations {
 }
 
 /**
- * An icon; `src` is an https or data URL, `sizes` are such as "48x48", or "any".
+ * An icon; `src` is an https or data URL, `sizes` has entries such as "48x48" or "any".
  *
  * @example
  * const icon: Icon = { src: "https://example.com/icon.png", mimeType: "image/png", sizes: ["48x48"] };
@@ -34,7 +34,7 @@ interface Block {
 }
 
 /**
- * The contents of a resource; `blob` is base64, or bytes that become it.
+ * The contents of a resource; `blob` is base64, or bytes that are sent as base64.
  *
  * @example
  * const contents: ResourceContents = { uri: "note://today", text: "Water the plants." };
@@ -46,7 +46,7 @@ export type ResourceContents = {
 } & ({ text: string } | { blob: string | Uint8Array });
 
 /**
- * One block of content in a result or a message.
+ * A block of content in a result or a message.
  *
  * @example
  * const blocks: ContentBlock[] = [
@@ -57,7 +57,7 @@ export type ResourceContents = {
  */
 export type ContentBlock =
   | (Block & { type: "text"; text: string })
-  /** `data` is base64, or bytes that become it. */
+  /** `data` is base64, or bytes that are sent as base64. */
   | (Block & { type: "image" | "audio"; data: string | Uint8Array; mimeType: string })
   | (Block & { type: "resource"; resource: ResourceContents })
   | (Block & {
@@ -72,7 +72,7 @@ export type ContentBlock =
     });
 
 /**
- * The whole result of a tool, as the client gets it.
+ * The complete result of a tool, as the client gets it.
  *
  * @example
  * const result: ToolResult = {
@@ -89,7 +89,8 @@ export interface ToolResult {
 }
 
 /**
- * An unfinished answer: the handler is called again, with the answers as `context.inputResponses` and this `requestState`.
+ * A result that asks for input: the handler is called again, with the answers as `context.inputResponses` and this
+ * `requestState`.
  *
  * @example
  * if (context.inputResponses !== undefined) return "done";
@@ -119,7 +120,7 @@ export interface InputRequest {
 }
 
 /**
- * Hints for the client about a tool, which it must not rely on.
+ * Hints about a tool, on which the client must not rely.
  *
  * @example
  * const annotations: ToolAnnotations = { readOnlyHint: true, openWorldHint: false };
@@ -133,7 +134,7 @@ export interface ToolAnnotations {
 }
 
 /**
- * The members by which people and models know a tool, resource or prompt.
+ * The members that describe a tool, resource or prompt to people and models.
  *
  * @example
  * const described: Described = { title: "Weather", description: "The weather of a city" };
@@ -158,7 +159,7 @@ export interface Root {
 }
 
 /**
- * A message to the client's model, or of it.
+ * A message to or from the client's model.
  *
  * @example
  * const message: SamplingMessage = { role: "user", content: { type: "text", text: "Say hello." } };
@@ -213,7 +214,7 @@ export interface SampleResult {
 }
 
 /**
- * The level of a message to the client, from the least severe to the most. https://www.rfc-editor.org/rfc/rfc5424#section-6.2.1
+ * The level of a log message, from the least severe to the most severe. https://www.rfc-editor.org/rfc/rfc5424#section-6.2.1
  *
  * @example
  * const level: LoggingLevel = "warning";
@@ -240,10 +241,10 @@ export interface Client {
   capabilities: Record<string, unknown>;
   name?: string;
   version?: string;
-  /** The revision of MCP that it speaks. */
+  /** The version of MCP that the client uses. */
   protocolVersion?: string;
-  /** Whether it shows views. */
+  /** Whether the client shows views. */
   views: boolean;
-  /** Who is calling: `anonymous`, or the name that their credential proves. */
+  /** The caller: `anonymous`, or the name that the caller's credential proves. */
   principal?: string;
 }

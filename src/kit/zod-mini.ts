@@ -1,4 +1,4 @@
-/** The `zod/mini` of servlets, with the converter to JSON Schema that it lacks. */
+/** `zod/mini` for servlets, with the JSON Schema converter that it lacks. */
 import { toJSONSchema } from "zod/v4/core";
 import { convertWith } from "./schema.ts";
 

@@ -7,7 +7,7 @@ type Handler = ((event: Event) => void) | null;
 /** https://dom.spec.whatwg.org/#interface-AbortSignal */
 export class AbortSignal extends EventTarget {
   onabort: Handler = null;
-  /** There once the signal has aborted. */
+  /** Set once the signal has aborted. */
   #abort: { reason: unknown } | undefined;
 
   static abort(reason?: unknown): AbortSignal {

@@ -1,4 +1,4 @@
-/** Classes of the platform that a servlet cannot use, each of which says what to use instead. */
+/** Classes of the web platform that a servlet cannot use; their constructors throw an error that names an alternative. */
 import { EventTarget } from "./events.ts";
 
 interface Absent {
@@ -11,8 +11,8 @@ interface Absent {
 }
 
 /**
- * Classes that cannot work in a servlet. They are there for packages that extend or only name them; `typeof` of those that
- * packages prefer to `fetch` and the like says undefined (src/languages/typescript/script.ts).
+ * Makes a class that cannot work in a servlet. It exists for packages that extend it or only mention it; for classes that
+ * packages prefer to `fetch` and the like, `typeof` says undefined (src/languages/typescript/script.ts).
  */
 const absent = (name: string, advice: string): Absent => {
   const made = class extends EventTarget {

@@ -35,7 +35,7 @@ function copy(value: unknown, seen: Map<object, unknown>): unknown {
   return made;
 }
 
-/** The copy, without what it holds. */
+/** The copy, without members and entries. */
 function empty(value: object, seen: Map<object, unknown>): object {
   const tag = Object.prototype.toString.call(value).slice(8, -1);
   if (BOXED.has(tag)) return Object(value.valueOf());

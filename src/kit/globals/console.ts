@@ -1,7 +1,7 @@
 import type { HostLogLevel } from "../host.ts";
 import { inspect } from "./inspect.ts";
 
-/** The arguments of one call as a line; `%s` and its kin in the first are filled from the others. */
+/** The arguments of a call as text; format specifiers such as `%s` in the first are replaced by the following arguments. */
 function line(args: unknown[]): string {
   const [first, ...rest] = args;
   if (typeof first !== "string") return args.map(plain).join(" ");

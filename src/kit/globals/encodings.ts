@@ -1,6 +1,6 @@
 import { decodeUtf8, joinedBytes } from "./bytes.ts";
 
-/** https://encoding.spec.whatwg.org/#names-and-labels: in each line an encoding and its other labels. */
+/** https://encoding.spec.whatwg.org/#names-and-labels: each line has an encoding and its other labels. */
 const LABELS = `
 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 866 cp866 csibm866
@@ -48,16 +48,16 @@ for (const line of LABELS.trim().split("\n")) {
   for (const label of [name, ...labels]) NAMES.set(label, name);
 }
 
-/** The name of the encoding with this label; undefined where there is none. */
+/** The name of the encoding with this label; undefined if there is none. */
 export const encodingOf = (label: string): string | undefined => NAMES.get(label);
 
-/** Encodings of which the bytes of one character may come in two parts. */
+/** Encodings with characters of several bytes, which chunks of a stream may split. */
 const HAS_LONG_CHARACTERS = /^(?:big5|euc|gb|iso-2022|shift|utf-16)/;
 
-/** The host decodes. It remembers nothing, so that a stream of bytes begins again with each part. */
+/** Decodes by the host, which keeps no state: each chunk of a stream is decoded together with all earlier chunks. */
 export class OldDecoder {
   readonly #head: { label: string; fatal: boolean; ignoreBOM: boolean };
-  /** Bytes of the stream so far, and how much of its text was given. */
+  /** The bytes of the stream so far, and (`#given`) the length of its text that was returned. */
   #bytes: Uint8Array = new Uint8Array();
   #given = 0;
 
@@ -65,7 +65,7 @@ export class OldDecoder {
     this.#head = { label, fatal, ignoreBOM };
   }
 
-  /** Throws a `TypeError` where the bytes are not of the encoding and it is `fatal`. */
+  /** Throws a `TypeError` if the decoder is `fatal` and the bytes are not valid. */
   decode(part: Uint8Array, stream: boolean): string {
     const goesOn = stream && HAS_LONG_CHARACTERS.test(this.#head.label);
     const [bytes, given] = [joinedBytes([this.#bytes, part]), this.#given];

@@ -1,4 +1,4 @@
-/** `Event` with its subclasses, and `EventTarget`. */
+/** `Event`, its subclasses, and `EventTarget`. */
 import { thrownText } from "../host.ts";
 
 export interface EventInit {
@@ -10,7 +10,7 @@ export interface EventInit {
 const stopped = /* @__PURE__ */ new WeakSet<Event>();
 const targets = /* @__PURE__ */ new WeakMap<Event, EventTarget>();
 
-/** https://dom.spec.whatwg.org/#interface-event, for targets that have no parents. */
+/** https://dom.spec.whatwg.org/#interface-event, for targets without parents. */
 export class Event {
   readonly type: string;
   readonly bubbles: boolean;
@@ -134,7 +134,7 @@ export class EventTarget {
     this.#remove(this.#find(type, callback as Callback<Event>, optionsOf(given).capture === true));
   }
 
-  /** False if a listener has prevented what is otherwise done. An error of a listener is in the log. */
+  /** False if a listener has called `preventDefault()`. Errors of listeners are logged. */
   dispatchEvent(event: Event): boolean {
     targets.set(event, this);
     for (const listener of this.#listeners) {

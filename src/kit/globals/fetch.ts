@@ -3,7 +3,7 @@ import { wholeBuffer } from "./bytes.ts";
 import type { HeadersInit } from "./headers.ts";
 import { Body, type BodyInit, Response } from "./response.ts";
 
-/** A request, a URL, or its text. */
+/** A request, a URL object, or a URL as text. */
 export type RequestInfo = Request | string | { readonly href: string };
 
 export interface RequestInit {
@@ -11,11 +11,11 @@ export interface RequestInit {
   headers?: HeadersInit;
   body?: BodyInit | null;
   signal?: { readonly aborted: boolean; readonly reason?: unknown } | null;
-  /** The caller's account that the request uses: the host adds its access token, at the hosts that the manifest names. */
+  /** The caller's account for the request: the host adds its access token, for the hosts that the manifest names. */
   account?: string;
   /** Ignored: the host follows redirects to the hosts that the manifest allows. */
   redirect?: string;
-  /** Ignored, as these are for browsers. */
+  /** This and the following members are for browsers, and ignored. */
   cache?: string;
   credentials?: string;
   duplex?: string;
@@ -27,7 +27,7 @@ export interface RequestInit {
   referrerPolicy?: string;
 }
 
-/** https://fetch.spec.whatwg.org/#request-class, as far as it makes a difference here. */
+/** https://fetch.spec.whatwg.org/#request-class, without the members that have no effect here. */
 export class Request extends Body {
   readonly url: string;
   readonly method: string;
@@ -55,7 +55,7 @@ export class Request extends Body {
 /** https://fetch.spec.whatwg.org/#null-body-status */
 const hasNoBody = (status: number) => status === 204 || status === 205 || status === 304;
 
-/** HTTP, to the hosts that the manifest allows. The servlet stands still until the response is whole. */
+/** `fetch`, for the hosts that the manifest allows. The servlet is blocked until the response is complete. */
 export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Response> {
   if (typeof input === "string" && init === undefined) return sent(input, "GET", "{}");
   const request = new Request(input, init);
@@ -66,12 +66,12 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   if (content === null) return sent(url, method, headers);
   if (content instanceof Uint8Array) return sent(url, method, headers, wholeBuffer(content));
   hostFor("fetch()");
-  // Its stack leads to the caller's line, which the stack after an `await` does not.
+  // Made before `await`, so that its stack leads to the caller's line.
   const failed = new TypeError();
   return sent(url, method, headers, await request.arrayBuffer(), failed);
 }
 
-/** Sends a request, with headers as JSON; throws `failed` where there is no response. */
+/** Sends a request, with headers as JSON; throws `failed` if there is no response. */
 function sent(
   url: string,
   method: string,

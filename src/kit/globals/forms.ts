@@ -87,7 +87,7 @@ export function encodeForm(form: FormData): { bytes: Uint8Array<ArrayBuffer>; ty
   };
 }
 
-/** A body of this content type as a form. Throws a `TypeError` where it is none. */
+/** Parses a body with this content type as a form. Throws a `TypeError` if it is not a form. */
 export function decodeForm(bytes: Uint8Array, type: string): FormData {
   const form = new FormData();
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {

@@ -2,7 +2,7 @@ import { running } from "../host.ts";
 
 export type HeadersInit = Headers | Iterable<readonly [string, string]> | Record<string, string>;
 
-/** https://fetch.spec.whatwg.org/#headers-class, without guards: the host refuses what is not the servlet's to set. */
+/** https://fetch.spec.whatwg.org/#headers-class, without guards: the host rejects headers that a servlet may not set. */
 export class Headers {
   readonly #values = new Map<string, string[]>();
 
@@ -12,7 +12,7 @@ export class Headers {
     else for (const name of Object.keys(init)) this.append(name, init[name]!);
   }
 
-  /** Those of a server, as JSON by lower-case name: whatever is in them, and each line of `set-cookie` for itself. */
+  /** Makes the headers of a server's response from JSON by lower-case name: any values, with one line for each `set-cookie`. */
   static received(fields: string): Headers {
     const headers = new Headers();
     for (const [name, value] of Object.entries(JSON.parse(fields) as Record<string, string>)) {
@@ -22,14 +22,14 @@ export class Headers {
     return headers;
   }
 
-  /** As JSON by lower-case name, as the host takes them. */
+  /** Headers as JSON by lower-case name, for the host. */
   static json(headers: Headers): string {
     const fields: Record<string, string> = Object.create(null);
     for (const [name, values] of headers.#values) fields[name] = values.join(", ");
     return JSON.stringify(fields);
   }
 
-  /** The key of a name that may be one of these. */
+  /** The key of a name; fast if the name is a key already. */
   #keyOf(name: string): string {
     return this.#values.has(name) ? name : keyOf(name);
   }
@@ -95,7 +95,7 @@ function keyOf(given: unknown): string {
 // oxlint-disable-next-line no-control-regex
 const BEYOND_LATIN_1 = /[^\0-\xff]/;
 
-/** Nearly all values: printable ASCII without spaces around it. */
+/** Most values: printable ASCII without surrounding spaces. */
 const USUAL_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 
 function valueOf(value: unknown): string {

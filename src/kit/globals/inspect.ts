@@ -3,7 +3,7 @@ const ITEMS = 100;
 const WIDTH = 80;
 
 /**
- * A value as people read it, in the manner of Node's console; long and deep ones are cut.
+ * A readable text of a value, similar to Node's `util.inspect`; long and deep values are cut.
  *
  * @example
  * inspect({ total: 30, rows: [1, 2n] }); // → "{ total: 30, rows: [ 1, 2n ] }"
@@ -68,7 +68,7 @@ function showError(error: Error, above: readonly object[]): string {
   return `${String(error)}${stack}${cause}${errors}`;
 }
 
-/** The class, where it says anything. */
+/** The name of a value's class; empty for plain objects and anonymous classes. */
 export function classNameOf(value: object): string {
   const proto: unknown = Object.getPrototypeOf(value);
   if (proto === null) return "[null prototype]";

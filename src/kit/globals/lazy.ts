@@ -1,9 +1,9 @@
 import { watch } from "../json.ts";
 
 /**
- * Globals that few servlets use. Each of their modules is bytecode in base64, which the bundle step puts in the place of its
- * word here, and which is loaded when it is first used: a collection of garbage writes to each object, and what it has
- * written to is stored with a state. What a servlet's script mentions is made when the servlet is built.
+ * Globals that few servlets use. Each of their modules is bytecode in base64, which the bundle step substitutes for its
+ * placeholder here. It is loaded at first use: garbage collection writes to every object, and all memory that was written to is
+ * stored with a state. Globals that a servlet's script mentions are loaded when the servlet is built.
  */
 export const BYTECODE = {
   abort: "LAZY_abort",
@@ -30,19 +30,19 @@ interface Modules {
 }
 
 declare global {
-  /** The module that was loaded last. */
+  /** The latest module that was loaded. */
   var __lazily: unknown;
 }
 
 const made: Record<string, unknown> = {};
 
-/** The module with this name. Minifying takes their names from classes. */
+/** The module with this name, loaded at first use; restores the names of its classes, which minification removes. */
 export function lazy<Name extends keyof Modules>(name: Name): Modules[Name] {
   const known = made[name] as Modules[Name] | undefined;
   if (known !== undefined) return known;
   const bytecode = Uint8Array.fromBase64(BYTECODE[name]);
   __host.load(bytecode.buffer);
-  // A snapshot would keep it.
+  // A snapshot would store the bytecode.
   bytecode.fill(0);
   const module = globalThis.__lazily as Modules[Name];
   Reflect.deleteProperty(globalThis, "__lazily");
@@ -51,7 +51,7 @@ export function lazy<Name extends keyof Modules>(name: Name): Modules[Name] {
   return module;
 }
 
-/** Makes these modules now. */
+/** Loads these modules now. */
 export function make(names: readonly (keyof Modules)[]): void {
   for (const name of names) lazy(name);
 }
@@ -86,21 +86,21 @@ function named(name: string, value: unknown): void {
   Object.defineProperty(prototype, Symbol.toStringTag, { value: name, configurable: true });
 }
 
-/** Without effect where the servlet has made it final. */
+/** Defines a global; without effect if the servlet has made it read-only. */
 const define = (name: string, value: unknown) =>
   Reflect.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 
-/** Makes a global, a class with its name. */
+/** Defines a global; a class gets its name. */
 export function provide(name: string, value: unknown): void {
   named(name, value);
   define(name, value);
 }
 
-/** Makes these globals, each when it is first used. */
+/** Defines the lazy globals, each loaded at first use. */
 export function provideLazily(): void {
   for (const [module, names] of Object.entries(NAMES) as [keyof typeof NAMES, string[]][]) {
     for (const name of names) {
-      // Gets it, and sets another value.
+      // Getter and setter: with an argument, it sets that value.
       const access = (...given: unknown[]): unknown => {
         const value =
           given.length > 0 ? given[0] : (lazy(module) as unknown as Record<string, unknown>)[name];

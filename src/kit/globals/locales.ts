@@ -1,6 +1,6 @@
 /**
- * Without `Intl` the interpreter ignores for which locale, time zone or form it is to format, which would be a wrong answer
- * without a sign. So these methods refuse to be told.
+ * Makes `toLocaleString` and similar methods throw if they get arguments. Without `Intl` the interpreter would ignore the locale,
+ * time zone and options, and silently give a wrong result.
  */
 export function refuseLocales(): void {
   refuse(Number.prototype, ["toLocaleString"]);

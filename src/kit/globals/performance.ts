@@ -1,6 +1,6 @@
 import { running } from "../host.ts";
 
-/** Time since the call began, in ms: the interpreter's own origin is that of the snapshot. */
+/** Time since the start of the call, in ms: the interpreter's own time origin is that of the snapshot. */
 export const performance = {
   get timeOrigin(): number {
     return running.startedAt;

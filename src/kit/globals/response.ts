@@ -5,7 +5,7 @@ import { lazy } from "./lazy.ts";
 import type { ReadableStream } from "./streams.ts";
 import { bufferOf, decodeUtf8, encodeUtf8, joinedBytes, wholeBuffer } from "./bytes.ts";
 
-/** Text, bytes, URLSearchParams, a Blob, a form, or a stream. */
+/** Text, bytes, `URLSearchParams`, a `Blob`, a form, or a stream. */
 export type BodyInit =
   | string
   | ArrayBuffer
@@ -53,10 +53,10 @@ function bodyOf(body: BodyInit): { content: Bytes | ReadableStream<Bytes>; type?
 
 /** The body of a Request or Response, which can be read once. */
 export class Body {
-  /** As JSON until they are looked at: those of many bodies never are. */
+  /** JSON until first read: the headers of many bodies are never read. */
   #headers: Headers | string = "{}";
   #content: Bytes | ReadableStream<Bytes> | null = null;
-  /** Of bytes: made when it is asked for. */
+  /** The stream of a body of bytes, made when `body` is first read. */
   #stream: ReadableStream<Bytes> | undefined;
   #used = false;
 
@@ -98,7 +98,7 @@ export class Body {
     return this.#used;
   }
 
-  /** A body's bytes or stream, without using it up; null where it has none. */
+  /** A body's bytes or stream, without consuming it; null if it is empty. Throws if the body has been read. */
   static content(body: Body): Bytes | ReadableStream<Bytes> | null {
     const content = body.#content;
     const stream = content instanceof Uint8Array ? body.#stream : content;
@@ -108,7 +108,7 @@ export class Body {
     return content;
   }
 
-  /** The bytes or stream of a copy of the body; a stream goes on as two. */
+  /** The bytes or stream for a copy of the body; a stream is split by `tee()`. */
   static copied(body: Body): Bytes | ReadableStream<Bytes> | null {
     const content = Body.content(body);
     if (content === null || content instanceof Uint8Array) return content;
@@ -117,13 +117,13 @@ export class Body {
     return other;
   }
 
-  /** Gives a body a server's headers, as JSON, and bytes, of which nobody else knows. */
+  /** Sets a body's headers, as JSON, and bytes from a server; the body owns the bytes. */
   static receive(body: Body, headers: string, content: ArrayBuffer | null): void {
     body.#headers = headers;
     if (content !== null) body.#content = new Uint8Array(content);
   }
 
-  /** Uses up the body. Its bytes, at once if they are there: a promise costs more than a small body. */
+  /** Consumes the body. Returns available bytes without a promise, which would cost more than a small body. */
   #taken(): Bytes | Promise<Bytes> {
     const content = Body.content(this);
     this.#used = content !== null;
@@ -201,7 +201,7 @@ export class Response extends Body {
     return response;
   }
 
-  /** A response of the network. */
+  /** A response from the network. */
   static at(url: string, status: number, headers: string, body: ArrayBuffer | null): Response {
     const response = new Response(null, { status });
     Body.receive(response, headers, body);

@@ -1,6 +1,6 @@
 /**
- * https://streams.spec.whatwg.org, as far as packages use it: no byte streams that fill a given buffer. A stream asks its
- * source for more when it is read, and keeps no more in advance than its source gives.
+ * https://streams.spec.whatwg.org, as far as packages use it: without BYOB readers. A stream pulls from its source only when it
+ * is read, and buffers no more than its source enqueues.
  */
 
 interface Source<T> {
@@ -91,7 +91,7 @@ class State<T> {
     return next.promise;
   }
 
-  /** Asks the source for more until nobody waits for it. */
+  /** Pulls from the source until no read is waiting. */
   async pull(): Promise<void> {
     this.again = true;
     if (this.pulling) return;
@@ -132,7 +132,7 @@ export class ReadableStreamDefaultController<T = unknown> {
     return ended === "errored" ? null : ended === "open" ? 1 - queue.length : 0;
   }
 
-  /** None: a source of bytes gives them by `enqueue`. */
+  /** Always null: a byte source uses `enqueue`. */
   get byobRequest(): null {
     return null;
   }
@@ -324,7 +324,7 @@ interface Sink<T> {
   abort?(reason?: unknown): unknown;
 }
 
-/** Writes one chunk after the other. */
+/** Writes chunks one at a time. */
 export class WritableStream<T = unknown> {
   readonly #sink: Sink<T>;
   readonly #controller: WritableStreamDefaultController;
@@ -375,7 +375,7 @@ export class WritableStream<T = unknown> {
     return done;
   }
 
-  /** Locks the stream to a writer, or with undefined releases it; gives the writer's operations, by name. */
+  /** Locks the stream to a writer, or releases it if undefined; returns the writer's operations, by name. */
   static lock<T>(stream: WritableStream<T>, writer: WritableStreamDefaultWriter<T> | undefined) {
     if (writer !== undefined && stream.#writer !== undefined) {
       throw new TypeError("The stream is locked: it has a writer already.");
@@ -454,7 +454,7 @@ export class TransformStream<I = unknown, O = I> {
   constructor(transformer: Transformer<I, O> = {}) {
     let out!: ReadableStreamDefaultController<O>;
     let isOver = false;
-    /** Lets a writer go on that waits for a reader. */
+    /** Resumes a writer that waits for a reader. */
     let resume = () => {};
     const readable = new ReadableStream<O>({
       start: (controller) => void (out = controller),

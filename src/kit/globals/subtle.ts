@@ -1,4 +1,4 @@
-/** `crypto.subtle`: keys and operations, whose ciphers and hashes the host computes. */
+/** `crypto.subtle`: the host computes its ciphers and hashes. */
 import { hostFor } from "../host.ts";
 import { bufferOf, decodeUtf8, joinedBytes } from "./bytes.ts";
 
@@ -20,7 +20,7 @@ interface GcmParams {
   tagLength?: number;
 }
 
-/** Bytes of the blocks of a hash, and so of a key that is made for it. */
+/** Block sizes of hashes in bytes; also the default lengths of generated HMAC keys. */
 const BLOCKS: Readonly<Record<Hash, number>> = {
   "SHA-1": 64,
   "SHA-256": 64,
@@ -64,7 +64,7 @@ export class CryptoKey {
   }
 }
 
-/** Asks the host: `head` says what is to be done with the parts, one after the other. */
+/** Calls the host: `head` describes the operation; the parts are concatenated. */
 function asked(head: object, ...parts: Uint8Array[]): ArrayBuffer {
   const answer = __host.crypto(JSON.stringify(head), joinedBytes(parts).buffer);
   if (new Uint8Array(answer)[0] === 0) return answer.slice(1);
@@ -129,7 +129,7 @@ const unsupported = (what: string) => async (): Promise<never> => {
   throw missing(what);
 };
 
-/** https://www.w3.org/TR/webcrypto/#subtlecrypto-interface, as far as `missing` says. */
+/** https://www.w3.org/TR/webcrypto/#subtlecrypto-interface, with the algorithms that `missing` lists. */
 export class SubtleCrypto {
   async digest(algorithm: Name, data: Source): Promise<ArrayBuffer> {
     return asked({ what: "digest", hash: hashOf(algorithm) }, bufferOf(data));
@@ -143,7 +143,7 @@ export class SubtleCrypto {
   async verify(algorithm: Name, key: CryptoKey, signature: Source, data: Source): Promise<boolean> {
     demand(key, algorithm, "verify");
     const [mine, given] = [new Uint8Array(mac(key, data)), bufferOf(signature)];
-    // In the same time wherever they differ.
+    // Constant time, wherever they differ.
     const differing = mine.reduce((sum, byte, at) => sum | (byte ^ (given[at] ?? 256)), 0);
     return differing === 0 && given.length === mine.length;
   }

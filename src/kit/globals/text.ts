@@ -32,7 +32,7 @@ const LABELS: Readonly<Record<string, string>> = {
   "utf-16le": "utf-16le",
 };
 
-/** UTF-8 and UTF-16LE; others by the host. */
+/** Decodes UTF-8 and UTF-16LE itself; the host decodes other encodings. */
 export class TextDecoder {
   readonly encoding: string;
   readonly fatal: boolean;
@@ -72,7 +72,7 @@ export class TextDecoder {
     return text;
   }
 
-  /** How many bytes at the end are the beginning of a character. */
+  /** The number of bytes of an incomplete character at the end. */
   #unfinished(bytes: Uint8Array): number {
     if (this.encoding === "utf-16le") {
       const odd = bytes.length % 2;
@@ -103,7 +103,7 @@ function utf16(bytes: Uint8Array, replace: boolean): string | undefined {
     units.push(String.fromCharCode((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8)));
   }
   let text = units.join("");
-  // A byte that is left over, like half a pair before it, makes one U+FFFD.
+  // A leftover byte becomes one U+FFFD, together with a high surrogate before it.
   if (bytes.length % 2 === 1 && !/[\ud800-\udbff]$/.test(text)) text += "\ud800";
   return text.isWellFormed() ? text : replace ? text.toWellFormed() : undefined;
 }

@@ -1,8 +1,8 @@
-/** `setTimeout`, `setInterval`, and the functions that end them. */
+/** `setTimeout`, `setInterval`, and the functions that clear them. */
 import { addTimer, removeTimer } from "../timers.ts";
 
 interface Start {
-  /** For the `resolve` of a promise, whose argument may be left out. */
+  /** For a promise's `resolve`, whose argument may be omitted. */
   (callback: (nothing: void) => void, ms?: number): number;
   <Args extends unknown[]>(callback: (...args: Args) => void, ms?: number, ...args: Args): number;
 }

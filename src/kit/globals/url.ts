@@ -1,7 +1,7 @@
 /** https://url.spec.whatwg.org/#api */
 import * as whatwg from "whatwg-url-minimum";
 
-// The types are ours: those of the package need the DOM's.
+// Declared here because the package's own types depend on the DOM's.
 
 export interface URL {
   href: string;
@@ -59,7 +59,7 @@ interface URLSearchParamsConstructor {
 
 export const URLSearchParams = whatwg.URLSearchParams as unknown as URLSearchParamsConstructor;
 
-// The package gives its own pairs, which change when the parameters do.
+// The package returns its internal pairs, which change when the parameters do.
 const { entries } = URLSearchParams.prototype;
 URLSearchParams.prototype.entries = function () {
   return entries.call(this).map(([name, value]) => [name, value]);

@@ -1,4 +1,4 @@
-/** Files that a view may import besides scripts: style sheets, and those that become `data:` URLs. */
+/** Files that a view may import besides scripts: style sheets, and files that become `data:` URLs. */
 declare module "*.css" {}
 declare module "*.png" {
   const url: string;

@@ -1,6 +1,6 @@
 /**
- * The public face of `edge-servlets/view`: what the page of a view can do. It runs in the frame in which a client shows the
- * view, and speaks with the client by messages.
+ * `edge-servlets/view`: the functions for the page of a view. They run in the frame in which a client shows the view, and
+ * communicate with the client by messages.
  * https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx
  */
 import type { InputOf, OutputOf } from "../infer.ts";
@@ -9,7 +9,7 @@ import type { ContentBlock, LoggingLevel, ResourceContents } from "../types.ts";
 
 const VERSION = "2026-01-26";
 
-/** The manifest's `prefix`, which stands before the names of the servlet's tools; set when the page is made. */
+/** The manifest's `prefix`, which precedes the names of the servlet's tools; set when the page is built. */
 declare const EDGE_SERVLETS_TOOL_PREFIX: string;
 
 type Json = Record<string, unknown>;
@@ -27,7 +27,7 @@ type OutputsOf<S> = S extends TypedServlet<infer _, infer O> ? O : unknown;
 export type ToolsOf<S> = Extract<keyof InputsOf<S> | keyof OutputsOf<S>, string>;
 
 /**
- * The arguments of a tool, as its caller gives them.
+ * The type of a tool's arguments, as its caller gives them.
  *
  * @example
  * type Poll = TypedServlet<{ vote: { type: "object"; properties: { for: { type: "string" } } } }, {}>;
@@ -39,8 +39,7 @@ export type ArgumentsOf<S, K> =
     : InputOf<Member<InputsOf<S>, K>> & Record<string, unknown>;
 
 /**
- * The result of a tool. `structuredContent` has the shape of the tool's output schema, where it has one and the call has
- * succeeded.
+ * The result of a tool. `structuredContent` has the shape of the tool's output schema, if it has one and the call succeeded.
  *
  * @example
  * view.show(({ result }) => {
@@ -59,7 +58,7 @@ type ResultOf<S, K> = Result<
 >;
 
 /**
- * A question of the client to its user that this view answers, in place of a form. `schema` is the JSON Schema of an answer.
+ * A question to the user that this view answers, in place of a form. `schema` is the JSON Schema of an answer.
  *
  * @example
  * view.show(({ question }) => {
@@ -73,7 +72,7 @@ export interface ViewQuestion {
 }
 
 /**
- * How and where the client shows the view. `locale` is as in BCP 47, such as `de-CH`.
+ * How and where the client shows the view. `locale` is a BCP 47 tag, such as `de-CH`.
  *
  * @example
  * const frame: ViewFrame = view.state.frame;
@@ -90,7 +89,7 @@ export interface ViewFrame {
 }
 
 /**
- * Everything that the view has been told so far: nothing of `input` and `result` before there is a call.
+ * Everything that the client has sent to the view so far; `input` and `result` are undefined before there is a call.
  *
  * @example
  * const state: ViewState = view.state;
@@ -98,18 +97,18 @@ export interface ViewFrame {
  */
 export interface ViewState<S = unknown, K = ToolsOf<S>> {
   frame: ViewFrame;
-  /** The arguments of the call; while `isPartial`, those that the model has written so far. */
+  /** The arguments of the call; while `isPartial`, only those that the model has written so far. */
   input?: Partial<ArgumentsOf<S, K>>;
   isPartial?: boolean;
   result?: ResultOf<S, K>;
-  /** Why the call was cancelled; empty if nobody said. */
+  /** The reason why the call was cancelled; empty if none was given. */
   cancelled?: string;
   question?: ViewQuestion;
 }
 
 /**
- * The functions of a view. Those that ask the client reject with an `Error` whose message says what is wrong; so does `call`
- * where the tool says that it has failed.
+ * The functions of a view. Those that send a request to the client reject with an `Error` whose message says what is wrong;
+ * `call` also rejects if the tool's result is an error.
  *
  * @example
  * const connected: ConnectedView = view;
@@ -118,32 +117,32 @@ export interface ViewState<S = unknown, K = ToolsOf<S>> {
  */
 export interface ConnectedView<S = unknown, K = ToolsOf<S>> {
   readonly state: ViewState<S, K>;
-  /** Calls a function with the state now, and each time that it has changed. */
+  /** Calls a function with the state, now and after each change. */
   show(draw: (state: ViewState<S, K>) => void): void;
   /** Calls a tool of the servlet. */
   call<T extends ToolsOf<S>>(tool: T, args?: ArgumentsOf<S, T>): Promise<ResultOf<S, T>>;
   /** Reads a resource of the servlet. */
   read(uri: string): Promise<ResourceContents[]>;
-  /** Answers the question; without an answer, the user declines. */
+  /** Answers the question; without `content`, the user declines. */
   answer(content?: Record<string, unknown>): void;
-  /** The abilities of the client, by the names of the specification, such as `openLinks` and `downloadFile`. */
+  /** The client's capabilities, by their names in the specification, such as `openLinks` and `downloadFile`. */
   readonly capabilities: Record<string, unknown>;
-  /** Gives the user a file, which the client may ask them about. Bytes, or a text. */
+  /** Saves bytes or text as a file for the user; the client may ask the user first. */
   save(file: string, mimeType: string, content: Uint8Array | string): Promise<void>;
-  /** Opens a page in the user's browser, which the client may ask them about. */
+  /** Opens a page in the user's browser; the client may ask the user first. */
   open(url: string): Promise<void>;
-  /** Says something in the conversation, in the name of the user. */
+  /** Adds a message of the user to the conversation. */
   say(text: string): Promise<void>;
-  /** Tells the model what it should know of the view when it answers next; it replaces what was told before. */
+  /** Gives the model context for its next answer; it replaces earlier context from the view. */
   tell(context: { text?: string; structuredContent?: Record<string, unknown> }): Promise<void>;
-  /** Asks for more room, or less; resolves with what the client has chosen. */
+  /** Asks for a display mode; resolves with the mode that the client has chosen. */
   display(mode: "inline" | "fullscreen" | "pip"): Promise<string>;
   /** Writes to the client's log. */
   log(level: LoggingLevel, data: unknown): void;
 }
 
 /**
- * Options of a view. `resize: false` leaves its size to the client: else the frame becomes as high as the page.
+ * Options of a view. `resize: false` leaves the size to the client; by default the frame becomes as high as the page.
  *
  * @example
  * const options: ConnectOptions = { name: "poll", resize: false };
@@ -163,10 +162,10 @@ interface Message {
 }
 
 /**
- * Connects the page with the client that shows it; resolves when the client has answered. The page takes on the client's
- * colours: `color-scheme` is set, and the custom properties that the client names.
+ * Connects the page with the client that shows it; resolves when the client has answered. The page gets the client's colours:
+ * `color-scheme` is set, and the custom properties that the client names.
  *
- * Type parameters: the servlet, so that calls and results have the types of its tools, and the tool whose results are shown.
+ * Type parameters: `S` is the servlet, whose tools give calls and results their types; `K` is the tool whose results are shown.
  *
  * @example
  * const view = await connect();
@@ -206,7 +205,7 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
     for (const draw of drawings) draw(view.state);
   };
 
-  /** By method. What gives an object is a request's handler. */
+  /** Handlers by method. A handler that returns an object answers a request. */
   const handlers: Record<string, (params: Json, id: Message["id"]) => object | void> = {
     ping: () => ({}),
     "ui/resource-teardown": () => ({}),
@@ -228,7 +227,7 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
       view.state = others;
       change({});
     },
-    // A question takes the place of one that is open.
+    // A new question replaces an open question.
     "elicitation/create": ({ message, requestedSchema }, id) => {
       reply({ action: "cancel" });
       asked = id;
@@ -277,7 +276,7 @@ export async function connect<S = unknown, K extends string = ToolsOf<S>>({
   };
 
   window.addEventListener("message", ({ source, data }: MessageEvent<Message>) => {
-    // Others may send messages as well.
+    // Other windows may send messages as well.
     if (source !== host || typeof data !== "object" || data === null) return;
     const { id, method, params = {}, result, error } = data;
     if (method === undefined) {
@@ -334,7 +333,7 @@ function dress({ theme, styles }: ViewFrame): void {
   document.head.append(sheet);
 }
 
-/** Tells the size of the page in CSS pixels, now and when it changes. */
+/** Reports the size of the page in CSS pixels, now and after each change. */
 function watchSize(tell: (size: { width: number; height: number }) => void): void {
   let known = "";
   new ResizeObserver(() => {

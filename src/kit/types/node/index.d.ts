@@ -1,2 +1,2 @@
-/** Stands for the types of Node where those of a package refer to them: servlets have nothing of it. */
+/** An empty stand-in for Node's types, to which a package's types may refer: servlets have no Node API. */
 declare namespace NodeJS {}
