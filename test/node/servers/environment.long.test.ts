@@ -135,3 +135,16 @@ if (url.protocol !== "https:") { console.error("Only https"); process.exit(1); }
   ).rejects.toThrow(/Values of the servlet's environment have changed since this call began/);
   expect(JSON.stringify(recorded)).not.toContain('"k"');
 });
+
+test("calls that begin together with different values get their own", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server("const key = process.env.API_KEY;", "key"),
+  });
+  const keys = ["one", "two", "three", "two"];
+  const calls = keys.map((API_KEY) =>
+    servlet.callTool("use", {}, { variables: { API_URL: "/", API_KEY } }),
+  );
+  const texts = (await Promise.all(calls)).map(({ result }) => result.content);
+  expect(texts).toEqual(keys.map((text) => [{ type: "text", text }]));
+});

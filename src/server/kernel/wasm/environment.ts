@@ -23,7 +23,7 @@ interface Known {
   /** The config as text, and the secrets that the modules have read. */
   text: string;
   secrets: Map<string, Secret>;
-  program: Promise<Program>;
+  program: Program;
 }
 
 interface Secret {
@@ -52,9 +52,15 @@ export function inEnvironment(program: Program, setup: Setup): Program | Promise
     found.config = config;
     return found.program;
   }
+  return madeFor(program, patch, setup);
+}
+
+/** Makes the image, which other calls get when it is there: they do not wait for a call that may be cancelled. */
+async function madeFor(program: Program, patch: ArrayBuffer, setup: Setup): Promise<Program> {
+  const { config } = setup;
   const secrets = new Map<string, Secret>();
-  const made = imageOf(program, setup, secrets).catch(() => program);
-  known.set(patch, { config, text, secrets, program: made });
+  const made = await imageOf(program, setup, secrets).catch(() => program);
+  known.set(patch, { config, text: JSON.stringify(config), secrets, program: made });
   return made;
 }
 
