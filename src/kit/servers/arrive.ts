@@ -3,7 +3,7 @@
  * the servlet is built, and the server is part of its image; but if they depend on values that are unknown then, they run in
  * a call.
  */
-import { messageOf, misuseAtBuild, type ServletEntry, running, thrownText } from "../host.ts";
+import { misuseAtBuild, type ServletEntry, running, thrownText } from "../host.ts";
 import { random } from "../random.ts";
 import { entryOf } from "../run.ts";
 import type { Opened } from "./start.ts";
@@ -173,10 +173,11 @@ function later(
       }
       if (entry !== undefined) return entry.turn();
       if (opening!.goOn()) return 2;
-      const { opened, failure } = opening!;
+      const { opened } = opening!;
       if (opened === undefined) {
+        // What is thrown may have a secret in it, which callers must not see.
         __host.log(4, `Module scope failed: ${opening!.why}`);
-        __host.fail(`The servlet could not start: ${messageOf(failure)}`);
+        __host.fail("The servlet could not start: the server's log says why.");
         opening = undefined;
         return 1;
       }

@@ -103,7 +103,7 @@ if (url.protocol !== "https:") { console.error("Only https"); process.exit(1); }
   for (const _ of [1, 2]) {
     const variables = { API_URL: "http://a.example", API_KEY: "k" };
     const { result, logs } = await failing.callTool("use", {}, { variables });
-    const text = "The servlet could not start: The servlet called process.exit(1).";
+    const text = "The servlet could not start: the server's log says why.";
     expect(result).toEqual({ isError: true, content: [{ type: "text", text }] });
     expect(logs.join("\n")).toMatch(/Only https.*index\.ts:5\)$/s);
   }
@@ -148,3 +148,22 @@ test("calls that begin together with different values get their own", async () =
   const texts = (await Promise.all(calls)).map(({ result }) => result.content);
   expect(texts).toEqual(keys.map((text) => [{ type: "text", text }]));
 });
+
+test.each(["new URL(key)", "JSON.parse(key)", "(() => { throw new Error(key); })()"])(
+  "callers do not see the value with which module scope fails: %s",
+  async (use) => {
+    const servlet = await serverOf({
+      "servlet.json": MANIFEST,
+      "index.ts": server(
+        `const key = process.env.API_KEY!;
+if (key !== "placeholder") ${use};`,
+        "1",
+      ),
+    });
+    const variables = { API_URL: "/", API_KEY: "topsecret" };
+    const { result, logs } = await servlet.callTool("use", {}, { variables });
+    expect(result.isError).toBe(true);
+    expect(JSON.stringify(result)).not.toContain("topsecret");
+    expect(logs.join()).toContain("topsecret");
+  },
+);
