@@ -50,11 +50,15 @@ const own: Record<string, string> = { NODE_ENV: "production" };
 export const env: Record<string, string | undefined> = new Proxy(own, {
   get: (set, name) => (typeof name === "string" ? (set[name] ?? variable(name)) : undefined),
   has: (set, name) => typeof name === "string" && (name in set || variable(name) !== undefined),
+  set: (set, name, value) => Reflect.set(set, name, String(value)),
+  deleteProperty(set, name) {
+    names.delete(name as string);
+    return Reflect.deleteProperty(set, name);
+  },
   ownKeys: (set) => [...names.union(new Set(Object.keys(set)))],
-  getOwnPropertyDescriptor: (set, name) => ({
-    value: set[name as string] ?? variable(name as string),
-    configurable: true,
-    enumerable: true,
-    writable: true,
-  }),
+  getOwnPropertyDescriptor(set, name) {
+    const value = Object.hasOwn(set, name) ? set[name as string] : variable(name as string);
+    if (value === undefined) return undefined;
+    return { value, configurable: true, enumerable: true, writable: true };
+  },
 });

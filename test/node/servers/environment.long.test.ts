@@ -167,3 +167,34 @@ if (key !== "placeholder") ${use};`,
     expect(logs.join()).toContain("topsecret");
   },
 );
+
+test("process.env can be read, written and copied as in Node", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const { env } = process;
+const used = () => {
+  env.MORE = "a";
+  env.MORE = "b";
+  env.MODE = "slow";
+  env.PORT = 80 as never;
+  delete env.API_URL;
+  const { NODE_ENV, ...rest } = env;
+  return JSON.stringify([rest, "API_URL" in env, "OTHER" in env, Object.hasOwn(env, "OTHER"), Object.keys(env)]);
+};`,
+      "used()",
+    ),
+  });
+  const { result } = await servlet.callTool(
+    "use",
+    {},
+    { variables: { API_URL: "/", API_KEY: "k" } },
+  );
+  expect(JSON.parse((result.content as { text: string }[])[0]!.text)).toEqual([
+    { MODE: "slow", API_KEY: "k", MORE: "b", PORT: "80" },
+    false,
+    false,
+    false,
+    ["MODE", "API_KEY", "NODE_ENV", "MORE", "PORT"],
+  ]);
+});
