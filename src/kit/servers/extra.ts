@@ -91,54 +91,47 @@ export function clientVersion(): { name: string; version: string } | undefined {
 
 /**
  * The last argument of handlers. Those of `@modelcontextprotocol/server` use `mcpReq` and `http`, those of
- * `@modelcontextprotocol/sdk` the other members.
+ * `@modelcontextprotocol/sdk` the other members. All are own members, as authors copy it. `verified` is the `requestState`
+ * as the server's `verify` returned it.
  */
-export class Extra {
-  readonly #method: string;
-  /** The verified `requestState`, as the server's `verify` returned it. */
-  readonly #state: unknown;
-
-  constructor(method: string, state?: unknown) {
-    this.#method = method;
-    this.#state = state;
-  }
+export const extraOf = (method: string, verified?: unknown) => ({
   get signal() {
     return context.signal;
-  }
+  },
   get requestId() {
     return context.id;
-  }
+  },
   get _meta() {
     return context.meta;
-  }
+  },
   get authInfo() {
     return authInfo();
-  }
+  },
   /** An opaque id of the session, if there is one. */
   get sessionId() {
     return (context.client as { session?: string }).session;
-  }
+  },
   /** Servlets do not see HTTP headers. */
   get requestInfo() {
     return { headers: {} };
-  }
+  },
   get sendNotification() {
     return notify;
-  }
+  },
   get sendRequest() {
     return (request: Request, _schema?: unknown, options?: Options) => ask(request, options);
-  }
-  closeSSEStream(): void {}
-  closeStandaloneSSEStream(): void {}
+  },
+  closeSSEStream(): void {},
+  closeStandaloneSSEStream(): void {},
 
   get http() {
     const info = authInfo();
     return { ...(info && { authInfo: info }), closeSSE() {}, closeStandaloneSSE() {} };
-  }
+  },
   get mcpReq() {
-    const state = this.#state ?? context.requestState;
+    const state = verified ?? context.requestState;
     return {
-      method: this.#method,
+      method,
       id: context.id,
       _meta: context.meta,
       signal: context.signal,
@@ -151,5 +144,7 @@ export class Extra {
       requestSampling: (params: Json) => ask({ method: "sampling/createMessage", params }),
       listRoots: () => ask({ method: "roots/list" }),
     };
-  }
-}
+  },
+});
+
+export type Extra = ReturnType<typeof extraOf>;

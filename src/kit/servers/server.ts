@@ -3,7 +3,16 @@ import { context } from "../context.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { RpcError } from "../run.ts";
 import { asProtocolError } from "./errors.ts";
-import { ask, clientCapabilities, clientVersion, elicit, Extra, log, notify } from "./extra.ts";
+import {
+  ask,
+  clientCapabilities,
+  clientVersion,
+  elicit,
+  type Extra,
+  extraOf,
+  log,
+  notify,
+} from "./extra.ts";
 import { change, offer, type Json, type MethodHandler, type Offer } from "./registry.ts";
 import type { AnySpec } from "../answers.ts";
 
@@ -70,9 +79,9 @@ export class Server implements Offer {
   extraFor(method: string): Extra | Promise<Extra> {
     const verify = this.options.requestState?.verify;
     const state = context.requestState;
-    if (verify === undefined || state === undefined) return new Extra(method);
-    return Promise.resolve(verify(state, new Extra(method))).then(
-      (verified) => new Extra(method, verified),
+    if (verify === undefined || state === undefined) return extraOf(method);
+    return Promise.resolve(verify(state, extraOf(method))).then(
+      (verified) => extraOf(method, verified),
       () => {
         throw new RpcError(-32602, "The state of the call is not the server's.");
       },

@@ -1,5 +1,6 @@
 /** `xmcp`: each tool, prompt and resource is a file. */
-import { authInfo, Extra } from "./extra.ts";
+import { isObject } from "../../server/kernel/core/model.ts";
+import { authInfo } from "./extra.ts";
 import { McpServer, ResourceTemplate } from "./mcp-server.ts";
 import { offer, type Json } from "./registry.ts";
 
@@ -44,7 +45,7 @@ export function serve(name: string, { tools, prompts, resources }: Files): void 
     const { name: named = nameOf(path), ...config } = metadata;
     const uri = uriOf(path);
     const read = async (at: unknown, variables: unknown): Promise<unknown> => {
-      const value = await handler!(variables instanceof Extra ? {} : variables);
+      const value = await handler!(isObject(variables) && "mcpReq" in variables ? {} : variables);
       if (isResult(value)) return value;
       const contents = { uri: String(at), mimeType: config["mimeType"], text: textOf(value) };
       return { contents: [contents] };

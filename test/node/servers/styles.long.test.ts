@@ -322,3 +322,16 @@ export default async function hello({ name }) { return "Hello " + name; }
   });
   expect(await say(files, "hello", { name: "Ada" })).toBe("Hello Ada");
 });
+
+test("what handlers get beside their arguments can be copied", async () => {
+  const servlet = await serverOf({
+    "index.ts": `${V1}
+const server = new McpServer({ name: "copies", version: "1.0.0" });
+server.registerTool("copy", { inputSchema: {} }, async (_args, { signal, ...rest }) => {
+  const copy = { ...rest, own: 1 };
+  return { content: [{ type: "text", text: [typeof copy.requestId, typeof copy.sendNotification, Object.keys(copy).includes("authInfo")].join() }] };
+});
+${CONNECTED}`,
+  });
+  expect(await say(servlet, "copy", {})).toBe("string,function,true");
+});
