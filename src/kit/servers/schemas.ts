@@ -88,7 +88,7 @@ interface Parts {
 /** The list entry of a shape's member as a prompt argument. */
 export function argumentOf(member: unknown): { description?: string; required: boolean } {
   const { _zod: modern, _def: old, description = old?.description, isOptional } = member as Parts;
-  const may = modern ? modern.optin === "optional" : (isOptional?.call(member) ?? false);
+  const may = modern ? modern.optin !== undefined : (isOptional?.call(member) ?? false);
   return { ...(description !== undefined && { description }), required: !may };
 }
 

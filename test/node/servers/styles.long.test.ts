@@ -335,3 +335,16 @@ ${CONNECTED}`,
   });
   expect(await say(servlet, "copy", {})).toBe("string,function,true");
 });
+
+test("an argument of a prompt that has a default may be left out", async () => {
+  const servlet = await serverOf({
+    "index.ts": `${V1}
+const server = new McpServer({ name: "defaults", version: "1.0.0" });
+server.registerPrompt("greet", { argsSchema: { name: z.string().default("you") } }, ({ name }) => ({ messages: [{ role: "user", content: { type: "text", text: name } }] }));
+${CONNECTED}`,
+  });
+  const { prompts } = await servlet.list();
+  expect(prompts[0]!.arguments).toEqual([{ name: "name", required: false }]);
+  const { result } = await servlet.getPrompt("greet", {});
+  expect(result.messages).toEqual([{ role: "user", content: { type: "text", text: "you" } }]);
+});
