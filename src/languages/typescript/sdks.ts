@@ -42,14 +42,35 @@ export const isStandIn = (name: string): boolean =>
 
 /** The SDK that a file imports, itself or by other files of its author; undefined if none. */
 export async function sdkOf(file: string): Promise<string | undefined> {
+  const texts: string[] = [];
   const { metafile } = await build({
     ...{ entryPoints: [file], bundle: true, write: false, metafile: true, outdir: "out" },
     ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
     loader: { ".svg": "text", ".css": "empty", ".node": "empty" },
+    plugins: [readTexts(texts)],
   }).catch(() => ({ metafile: undefined }));
-  const imports = Object.values(metafile?.inputs ?? {}).flatMap((input) => input.imports);
+  if (metafile === undefined) return sdkIn(texts);
+  const imports = Object.values(metafile.inputs).flatMap((input) => input.imports);
   return imports.find(({ path, external }) => external === true && isSdk(path))?.path;
 }
+
+/** Keeps the texts of modules. */
+const readTexts = (texts: string[]): Plugin => ({
+  name: "texts",
+  setup(on) {
+    on.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+      texts.push(await readFile(path, "utf8"));
+      return undefined;
+    });
+  },
+});
+
+/** The SDK that modules import which cannot be bundled: why they cannot is told when they are. */
+const sdkIn = (texts: readonly string[]): string | undefined =>
+  texts
+    .flatMap((text) => [...text.matchAll(/\b(?:from|import|require\()\s*["']([^"'\n]+)["']/g)])
+    .map(([, name]) => name!)
+    .find(isSdk);
 
 /** Stand-ins with a default export. */
 const WITH_DEFAULT = new Set(["dotenv", "http", "middleware", "oauth-provider"]);

@@ -118,3 +118,16 @@ const later = setTimeout(() => console.log("late"), 10);
 clearTimeout(later);`;
   expect(await used(scope, "1")).toBe(1);
 });
+
+test.each([
+  ["const = 1;", /index\.ts:3/],
+  [`import "./absent.js";`, /Could not resolve "\.\/absent\.js"/],
+])("a server that cannot be bundled is refused, and not passed over: %s", async (scope, why) => {
+  await expect(used(scope, "1")).rejects.toThrow(why);
+});
+
+test("texts that are imported are those of their files", async () => {
+  const scope = `import page from "./page.html"; import note from "./note.md";`;
+  const files = { "src/page.html": "<p>", "src/note.md": "# Note" };
+  expect(await used(scope, "[page, note]", files)).toEqual(["<p>", "# Note"]);
+});
