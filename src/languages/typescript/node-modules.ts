@@ -92,10 +92,10 @@ export async function namedFiles(
   let bytes = 0;
   for (const path of [...found].toSorted()) {
     if (!(await isReadable(folder, path))) continue;
-    const data = await readFile(path);
-    bytes += data.length;
-    if (bytes > FILES_BYTES) break;
-    files[relative(resolve(folder), path).replaceAll("\\", "/")] = data.toString("base64");
+    const { size } = await stat(path);
+    if (bytes + size > FILES_BYTES) continue;
+    bytes += size;
+    files[relative(resolve(folder), path).replaceAll("\\", "/")] = await readFile(path, "base64");
   }
   return files;
 }

@@ -119,6 +119,12 @@ clearTimeout(later);`;
   expect(await used(scope, "1")).toBe(1);
 });
 
+test("a file that is too large is left out, and others of its folder are not", async () => {
+  const scope = `import { readdirSync } from "node:fs";`;
+  const files = { "data/a.bin": "a".repeat((1 << 20) + 1), "data/b.txt": "b" };
+  expect(await used(scope, `readdirSync("data")`, files)).toEqual(["b.txt"]);
+});
+
 test.each([
   ["const = 1;", /index\.ts:3/],
   [`import "./absent.js";`, /Could not resolve "\.\/absent\.js"/],
