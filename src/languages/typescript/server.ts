@@ -4,6 +4,7 @@ import { basename, join, posix } from "node:path";
 import * as z from "zod";
 import type { Load } from "../../tools/bundle/language.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
+import { valueOfJson } from "../../tools/bundle/scan.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
@@ -63,7 +64,7 @@ const packageSchema = z.looseObject({
 /** The sources of what package.json and wrangler's settings name: they may name what is built of them. */
 async function namedIn(folder: string): Promise<string[]> {
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-  const read = packageSchema.safeParse(JSON.parse(text) as unknown);
+  const read = packageSchema.safeParse(await valueOfJson(join(folder, "package.json"), text));
   if (!read.success) return [];
   const { main, module, bin = {} } = read.data;
   const bins = typeof bin === "string" ? [bin] : Object.values(bin);

@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { build } from "esbuild";
+import { isObject } from "../../server/kernel/core/model.ts";
 import { parseJson } from "../../server/kernel/core/text.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { namedFiles, nodeFile } from "./node-modules.ts";
@@ -43,9 +44,8 @@ export async function takeServer(path: string): Promise<Taken> {
   const found = await serverIn(folder, await readdir(folder)).catch(() => undefined);
   const isFound =
     found !== undefined && resolve(found) === resolve(entry) && resolve(own) === resolve(folder);
-  const described = parseJson(
-    String(files.get("package.json") ?? '{ "type": "module" }'),
-  ) as object;
+  const json = parseJson(String(files.get("package.json") ?? '{ "type": "module" }'));
+  const described = isObject(json) ? json : {};
   if (!isFound || !files.has("package.json")) {
     files.set(
       "package.json",
@@ -377,10 +377,8 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
 
 /** What is to be installed, and what cannot work; `described` is the server's package.json. */
 function packageNotes(packages: ReadonlyMap<string, Place>, described: object): string[] {
-  const { dependencies = {}, devDependencies = {} } = described as {
-    dependencies?: Record<string, string>;
-    devDependencies?: Record<string, string>;
-  };
+  const { dependencies, devDependencies } = described as Record<string, object | undefined>;
+  const ranges = { ...devDependencies, ...dependencies } as Record<string, string>;
   const wanted = new Set<string>();
   const notes: string[] = [];
   for (const [imported, place] of packages) {
@@ -396,7 +394,7 @@ function packageNotes(packages: ReadonlyMap<string, Place>, described: object): 
   }
   if (wanted.size > 0) {
     const all = [...wanted].map((name) => {
-      const range = dependencies[name] ?? devDependencies[name];
+      const range = ranges[name];
       return range === undefined || /^(workspace|catalog|file|link):/.test(range)
         ? name
         : `"${name}@${range}"`;

@@ -137,3 +137,9 @@ test("texts that are imported are those of their files", async () => {
   const files = { "src/page.html": "<p>", "src/note.md": "# Note" };
   expect(await used(scope, "[page, note]", files)).toEqual(["<p>", "# Note"]);
 });
+
+test("a package.json that is not JSON is refused", async () => {
+  await expect(used("", "1", { "package.json": "{ no" })).rejects.toThrow(
+    /package\.json: it is not JSON/,
+  );
+});

@@ -80,3 +80,13 @@ test("--dry-run makes nothing, and what cannot be taken says why", async () => {
   await writeFile(join(to, "taken/servlet.ts"), "");
   await expect(take(from)).rejects.toThrow("taken");
 });
+
+test("a server is taken whose package.json has other members than it should", async () => {
+  const server = SERVER.replace(/^import .*helper.*$/m, "").replace(/^const text.*$/m, "");
+  const to = await folderOf({});
+  for (const [name, text] of Object.entries({ a: "null", b: '{ "dependencies": null }' })) {
+    const from = await folderOf({ "package.json": text, "src/index.ts": server });
+    await newServlet(name, [to], { from });
+    expect(await readFile(join(to, name, "src/index.ts"), "utf8")).toBe(server);
+  }
+});
