@@ -158,6 +158,12 @@ function arriving(): Promise<string> {
 const placeOf = (file: string, folder: string): string =>
   join("/servlet", relative(resolve(folder), resolve(file))).replaceAll("\\", "/");
 
+/** True if a module declares or imports a name itself. */
+const declares = (text: string, name: string): boolean =>
+  new RegExp(`\\b(?:(?:const|let|var)\\s+(?:\\{[^}]*)?|import\\s*\\{[^}]*)\\b${name}\\b`).test(
+    text,
+  );
+
 /** Gives the author's modules their place, in the forms of ESM and of CommonJS. */
 const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plugin => ({
   name: "server files",
@@ -179,10 +185,10 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
       const names = [
         /\bimport\.meta\b/.test(text) && `__meta = ${JSON.stringify(meta)}`,
         /\b__dirname\b/.test(text) &&
-          !/\b(const|let|var)\s+__dirname\b/.test(text) &&
+          !declares(text, "__dirname") &&
           `__dirname = ${JSON.stringify(dirname(place))}`,
         /\b__filename\b/.test(text) &&
-          !/\b(const|let|var)\s+__filename\b/.test(text) &&
+          !declares(text, "__filename") &&
           `__filename = ${JSON.stringify(place)}`,
       ].filter((one) => one !== false);
       const contents = withNamespace(text)

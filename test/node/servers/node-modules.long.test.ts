@@ -126,6 +126,14 @@ test("a file that is too large is left out, and others of its folder are not", a
 });
 
 test.each([
+  `import { __dirname } from "./places.ts";`,
+  `const { __dirname } = await import("./places.ts");`,
+])("a module may have a __dirname of its own: %s", async (scope) => {
+  const files = { "src/places.ts": `export const __dirname = "/own";` };
+  expect(await used(scope, "__dirname", files)).toBe("/own");
+});
+
+test.each([
   ["const = 1;", /index\.ts:3/],
   [`import "./absent.js";`, /Could not resolve "\.\/absent\.js"/],
 ])("a server that cannot be bundled is refused, and not passed over: %s", async (scope, why) => {
