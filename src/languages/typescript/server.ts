@@ -144,7 +144,12 @@ export async function readServer(
         throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
       });
     const { output } = await load(learning);
-    const learnt = learntSchema.parse(output);
+    const { data: learnt } = learntSchema.safeParse(output);
+    if (learnt === undefined) {
+      throw new Refusal(
+        `${entry}: it could not be loaded: its module scope changes globals that the servlet needs`,
+      );
+    }
     const script = await bundleServer(server, learnt);
     const loaded = await load(script);
     return { ...loaded, text: script.text, warnings: [] };

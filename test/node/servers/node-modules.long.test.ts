@@ -151,3 +151,9 @@ test("a package.json that is not JSON is refused", async () => {
     /package\.json: it is not JSON/,
   );
 });
+
+test("a module scope that keeps the servlet from being made is refused", async () => {
+  await expect(used("Object.freeze(globalThis);", "1")).rejects.toThrow(
+    /index\.ts: it could not be loaded: its module scope changes globals/,
+  );
+});
