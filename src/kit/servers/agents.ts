@@ -1,7 +1,7 @@
 /** `McpAgent` of Cloudflare's `agents`. */
 import { context } from "../context.ts";
 import { running } from "../host.ts";
-import { variable } from "./environment.ts";
+import { env } from "./environment.ts";
 import { elicit } from "./extra.ts";
 import { exportNoters, noteServer, offerLater, type Json } from "./registry.ts";
 import type { McpServer } from "./mcp-server.ts";
@@ -33,14 +33,6 @@ exportNoters.push(offerAgentsIn);
 /** A handler that is never called. */
 const handler = { fetch: async (): Promise<Response> => new Response() };
 
-/** The `env` of a Worker: values of the manifest. */
-const environment = new Proxy<Record<string, string | undefined>>(
-  {},
-  {
-    get: (_, name) => (typeof name === "string" ? variable(name) : undefined),
-  },
-);
-
 function lacking(what: string, instead: string): never {
   throw new Error(`A servlet has no ${what}: ${instead}.`);
 }
@@ -59,7 +51,7 @@ export abstract class McpAgent {
 
   initialState: unknown;
   #state: unknown;
-  readonly env = environment;
+  readonly env = env;
   readonly ctx = { storage, waitUntil() {}, id: { name: "servlet" } };
 
   get name(): string {

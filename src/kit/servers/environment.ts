@@ -46,7 +46,7 @@ export function variable(name: string): string | undefined {
 
 const own: Record<string, string> = { NODE_ENV: "production" };
 
-/** The `process.env` of a server: values that the server sets itself take precedence over the manifest's. */
+/** The `process.env` of a server and the `env` of a Worker: values that the server sets itself take precedence over the manifest's. */
 export const env: Record<string, string | undefined> = new Proxy(own, {
   get: (set, name) => (typeof name === "string" ? (set[name] ?? variable(name)) : undefined),
   has: (set, name) => typeof name === "string" && (name in set || variable(name) !== undefined),

@@ -1,6 +1,7 @@
 /** The servers that a servlet's modules make with another SDK, and the choice of the servlet's server. */
 import type { AnySpec } from "../answers.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
+import { env } from "./environment.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -47,7 +48,7 @@ export const exportNoters: ((value: unknown) => void)[] = [
     if (typeof fetch !== "function") return;
     const request = new Request("https://servlet.invalid/mcp", { method: "POST" });
     const call = fetch as (...given: unknown[]) => unknown;
-    offerLater(() => call.call(value, request, {}, { waitUntil() {} }));
+    offerLater(() => call.call(value, request, env, { waitUntil() {} }));
   },
 ];
 

@@ -198,3 +198,31 @@ const used = () => {
     ["MODE", "API_KEY", "NODE_ENV", "MORE", "PORT"],
   ]);
 });
+
+test.each([
+  [
+    "an agent's",
+    "McpAgent",
+    `class A extends McpAgent { server = server; init() { env = this.env; } }
+export default A.serve("/mcp");`,
+  ],
+  [
+    "the one that fetch() gets",
+    "createMcpHandler",
+    `export default { fetch(request, given, context) { env = given; return createMcpHandler(server)(request, given, context); } };`,
+  ],
+])("env has the values and their names: %s", async (_, imported, worker) => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.js": `import { ${imported} } from "agents/mcp";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+let env;
+const server = new McpServer({ name: "worker", version: "1.0.0" });
+server.registerTool("use", {}, async () => ({ content: [{ type: "text", text: [env.API_KEY, "API_KEY" in env, "OTHER" in env, { ...env }.MODE].join() }] }));
+${worker}
+`,
+  });
+  const variables = { API_URL: "/", API_KEY: "k" };
+  const { result } = await servlet.callTool("use", {}, { variables });
+  expect(result.content).toEqual([{ type: "text", text: "k,true,false,fast" }]);
+});
