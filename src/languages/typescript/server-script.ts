@@ -194,6 +194,7 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
       const contents = withNamespace(text)
         .replace(/^#!/, "//")
         .replaceAll(/\bimport\.meta\b/g, "__meta")
+        .replaceAll(/\bcreateRequire\(__meta\.url\)\(/g, "require(")
         .replaceAll(/\brequire\.main\b/g, isMain ? "module" : "undefined")
         .replace(/\b(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/, "");
       const extension = /\.[cm]?([jt]sx?)$/.exec(path)![1] as "ts" | "tsx" | "js" | "jsx";

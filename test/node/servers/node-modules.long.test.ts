@@ -157,3 +157,10 @@ test("a module scope that keeps the servlet from being made is refused", async (
     /index\.ts: it could not be loaded: its module scope changes globals/,
   );
 });
+
+test("createRequire() may be called where it is made", async () => {
+  const scope = `import { createRequire } from "node:module";
+const { version } = createRequire(import.meta.url)("../package.json");`;
+  const files = { "package.json": '{ "type": "module", "version": "1.2.3" }' };
+  expect(await used(scope, "version", files)).toBe("1.2.3");
+});
