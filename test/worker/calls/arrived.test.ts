@@ -28,14 +28,9 @@ test("servers with other values have images of their own", async () => {
   expect(await greeted(there, "Ada")).toBe("Moin Ada, call 1");
 });
 
-test("a call that waits in elicitInput goes on in another instance, and not with other values", async () => {
+test("a call that waits in elicitInput goes on in another instance", async () => {
   const round = await beginTool("arrived_ask");
   const [id] = Object.keys(round.requests);
   const answers = { [id!]: accept("Ada", "name") };
   expect(textIn(await goOn(round, answers))).toBe("Hello Ada, accept");
-  const sent = { server: serverWith({ ARRIVED_GREETING: "Moin" }) };
-  const { error } = await goOn(round, answers, {}, sent);
-  expect(error).toMatchObject({
-    message: expect.stringContaining("Values of the servlet's environment have changed"),
-  });
 });
