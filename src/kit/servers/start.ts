@@ -3,11 +3,13 @@ import { answersOf } from "../answers.ts";
 import { json } from "../json.ts";
 import type { ExportHandler } from "../run.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
-import { hasChanged, namesRead } from "./environment.ts";
+import { env, hasChanged, namesRead } from "./environment.ts";
 import { exited } from "./process.ts";
 import {
   changes,
   exportNoters,
+  noteServer,
+  offerLater,
   theOffer,
   type Json,
   type MethodHandler,
@@ -40,6 +42,8 @@ export async function open(exported: Readonly<Record<string, unknown>>): Promise
   for (const value of new Set(Object.values(exported))) {
     for (const note of exportNoters) note(value);
   }
+  const { default: factory } = exported;
+  if (typeof factory === "function") offerLater(() => noteMade(factory as Factory));
   const offer = await theOffer().catch((error: unknown) => {
     throw exited.how === undefined
       ? error
@@ -50,6 +54,13 @@ export async function open(exported: Readonly<Record<string, unknown>>): Promise
     throw new Error(`The server ${JSON.stringify(offer.name)} offers nothing.`);
   }
   return { answers, read: namesRead(), hasChanged, instructions: offer.instructions };
+}
+
+type Factory = (given: { config: object }) => unknown;
+
+/** Notes the server that an exported factory makes. Other functions make none, or fail. */
+async function noteMade(factory: Factory): Promise<void> {
+  noteServer(await Promise.try(factory, { config: env }).catch(() => undefined));
 }
 
 /** A server's answers, made again after its handlers have registered something. */

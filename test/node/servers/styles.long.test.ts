@@ -290,6 +290,19 @@ app.listen(process.env.PORT ?? 3000, () => console.log("listening"));
   expect(await say(servlet, "hi")).toBe("hi");
 });
 
+test("a factory that is exported", async () => {
+  const servlet = await serverOf({
+    "src/index.ts": `${V1}
+export default function createServer({ config }: { config: { name?: string } }) {
+  const server = new McpServer({ name: "made", version: "1.0.0" });
+  server.registerTool("hi", { description: "Says hi" }, async () => ({ content: [{ type: "text", text: "hi " + config.name }] }));
+  return server.server;
+}
+`,
+  });
+  expect(await say(servlet, "hi")).toBe("hi undefined");
+});
+
 test("fastmcp and xmcp", async () => {
   const fast = await serverOf({
     "index.ts": `import { FastMCP, UserError } from "fastmcp";
