@@ -86,8 +86,8 @@ test.for<[what: string, tool: string, args: Json]>([
 ])("the garbage of %s takes no room", async ([, tool, args]) => {
   const { database, state, call } = newScope();
   for (let nth = 0; nth < 3; nth++) expect(await call(tool, args)).not.toMatch(/error|stored/i);
-  // Whole blocks, and what calls have changed since in others.
-  expect(memoryBlocks(database) * BLOCK).toBeLessThan(720 * KiB);
+  // Whole blocks, and what calls have changed since in others: garbage in pieces leaves the heads of free chunks.
+  expect(memoryBlocks(database) * BLOCK).toBeLessThan(780 * KiB);
   expect(state.rows.bytes).toBeLessThan(900 * KiB);
 });
 
