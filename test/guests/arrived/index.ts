@@ -4,6 +4,8 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { z } from "zod";
 
 const greeting = process.env["ARRIVED_GREETING"];
+/** The clock stands still where the image is made. */
+const place = Date.now() === 0 ? "image" : "call";
 let calls = 0;
 
 const server = new McpServer({ name: "arrived", version: "1.0.0" });
@@ -12,7 +14,7 @@ server.registerTool(
   "arrived_greet",
   { description: "Greets somebody.", inputSchema: { name: z.string() } },
   async ({ name }) => ({
-    content: [{ type: "text", text: `${greeting} ${name}, call ${++calls}` }],
+    content: [{ type: "text", text: `${greeting} ${name}, ${place}, call ${++calls}` }],
   }),
 );
 

@@ -226,3 +226,23 @@ ${worker}
   const { result } = await servlet.callTool("use", {}, { variables });
   expect(result.content).toEqual([{ type: "text", text: "k,true,false,fast" }]);
 });
+
+const LIMITED = JSON.stringify({ env_vars: { API_KEY: "${API_KEY}" }, compute_limit: 0.05 });
+
+test("modules may compute more than a call may, but not without end", async () => {
+  const servlet = await serverOf({
+    "servlet.json": LIMITED,
+    "index.ts": server(
+      `const key = process.env.API_KEY;
+let sum = 0;
+for (let at = 0; at < 300_000 || key === "endless"; at++) sum += at % 7;`,
+      "key + (sum > 0)",
+    ),
+  });
+  const call = async (API_KEY: string) =>
+    (await servlet.callTool("use", {}, { variables: { API_KEY } })).result;
+  const text = "fiftrue";
+  expect(await call("fif")).toEqual({ content: [{ type: "text", text }] });
+  expect(await call("endless")).toMatchObject({ isError: true });
+  expect(await call("fif")).toEqual({ content: [{ type: "text", text }] });
+});

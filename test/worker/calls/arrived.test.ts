@@ -17,15 +17,15 @@ const greeted = async (server: ReturnType<typeof serverWith>, name: string) =>
 test("each call begins with the modules' own variables, in an instance that is as a new one", async () => {
   const server = serverWith({ ISOLATION: "checked" });
   for (const name of ["Ada", "Ben", "Eve"]) {
-    expect(await greeted(server, name)).toBe(`Hello ${name}, call 1`);
+    expect(await greeted(server, name)).toBe(`Hello ${name}, image, call 1`);
   }
 });
 
 test("servers with other values have images of their own", async () => {
   const [here, there] = [serverWith({}), serverWith({ ARRIVED_GREETING: "Moin" })];
-  expect(await greeted(there, "Ada")).toBe("Moin Ada, call 1");
-  expect(await greeted(here, "Ada")).toBe("Hello Ada, call 1");
-  expect(await greeted(there, "Ada")).toBe("Moin Ada, call 1");
+  expect(await greeted(there, "Ada")).toBe("Moin Ada, image, call 1");
+  expect(await greeted(here, "Ada")).toBe("Hello Ada, image, call 1");
+  expect(await greeted(there, "Ada")).toBe("Moin Ada, image, call 1");
 });
 
 test("a call that waits in elicitInput goes on in another instance", async () => {

@@ -7,6 +7,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { Guest, type Setup } from "./guest.ts";
 import { memoryOf } from "./image.ts";
 import { Journal } from "./journal.ts";
+import { limits } from "./limits.ts";
 import { runExport } from "./link.ts";
 import { encodePatch } from "./patch.ts";
 import { borrow, drop, newInstanceOf, nobody, type Program } from "./pool.ts";
@@ -59,7 +60,8 @@ export function inEnvironment(program: Program, setup: Setup): Program | Promise
 async function madeFor(program: Program, patch: ArrayBuffer, setup: Setup): Promise<Program> {
   const { config } = setup;
   const secrets = new Map<string, Secret>();
-  const made = await imageOf(program, setup, secrets).catch(() => program);
+  const image = await imageOf(program, setup, secrets);
+  const made = image ?? program;
   known.set(patch, { config, text: JSON.stringify(config), secrets, program: made });
   return made;
 }
@@ -67,11 +69,12 @@ async function madeFor(program: Program, patch: ArrayBuffer, setup: Setup): Prom
 const hasSecrets = ({ secrets }: Known, { secret }: Values): boolean =>
   secrets.values().every(({ service, user, value }) => secret(service, user) === value);
 
+/** The program with its image; undefined if its modules fail. */
 async function imageOf(
   program: Program,
   { config, fuel, ...setup }: Setup,
   secrets: Map<string, Secret>,
-): Promise<Program> {
+): Promise<Program | undefined> {
   const secret = (service: string, user: string): string | undefined => {
     const value = setup.secret(service, user);
     secrets.set(JSON.stringify([service, user]), { service, user, value });
@@ -81,15 +84,17 @@ async function imageOf(
     { ...nobody, config, secret },
     new Journal({ hash: "", input: "" }, startWorld, undefined),
   );
-  const base = await newInstanceOf({ ...program, patch: undefined });
+  // A new one: a used instance would have the globals of another servlet.
+  const base = await newInstanceOf({ ...program, patch: undefined, restorable: false });
   const before = memoryOf(base.exports).slice();
   drop(base);
   let instance = await borrow(program, guest);
   while (instance === undefined) instance = await borrow(program, guest);
-  guest.attach(instance.exports, { fuel });
+  // The image is for all calls: the small share of a nested one must not decide whether there is one.
+  guest.attach(instance.exports, { fuel: Math.max(fuel ?? 0, limits.guestFuel) });
   try {
-    const code = await runExport(instance, ENVIRONMENT);
-    if (code !== 0) throw new Error(guest.error() ?? `its modules ended with code ${code}`);
+    const code = await Promise.try(runExport, instance, ENVIRONMENT).catch(() => undefined);
+    if (code !== 0) return undefined;
     await runExport(instance, "edge_collect");
     const patch = encodePatch(instance.exports, before);
     return { ...program, patch: patch.buffer, environment: bytesToHex(sha256(patch)) };
