@@ -1,4 +1,6 @@
-/** `McpAgent` of Cloudflare's `agents`. */
+/** `agents/mcp` and `agents/mcp/server` of Cloudflare. */
+export { createMcpHandler, createMcpHandler as experimental_createMcpHandler } from "./handlers.ts";
+export { WorkerTransport } from "./transports.ts";
 import { context } from "../context.ts";
 import { running } from "../host.ts";
 import { env } from "./environment.ts";

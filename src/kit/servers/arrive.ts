@@ -18,15 +18,8 @@ export interface Learnt {
   exports: readonly string[];
   /** The outputs of list exports, by export. */
   lists: Readonly<Record<string, string>>;
-  instructions?: string;
+  manifest: ServletEntry["manifest"];
 }
-
-/** What such a server adds to its manifest. */
-const manifestWith = (instructions: string | undefined) => ({
-  views: {},
-  tools: {},
-  ...(instructions !== undefined && { instructions }),
-});
 
 /** The export that only runs the modules. */
 const ENVIRONMENT = "edge_environment";
@@ -45,19 +38,25 @@ class Opening {
   #hasRun = false;
   readonly #rejected = new Map<object, unknown>();
 
-  constructor(evaluate: () => Promise<void>) {
-    this.#open(evaluate).then(
+  /** `learn` is called with the opened servlet, before the start ends. */
+  constructor(evaluate: () => Promise<void>, learn?: (opened: Opened) => Promise<void>) {
+    this.#open(evaluate, learn).then(
       (opened) => (this.opened = opened),
       (error: unknown) => (this.failure = error),
     );
   }
 
-  async #open(evaluate: () => Promise<void>): Promise<Opened> {
+  async #open(
+    evaluate: () => Promise<void>,
+    learn?: (opened: Opened) => Promise<void>,
+  ): Promise<Opened> {
     await evaluate();
     await new Promise<void>((resolve) => (this.#wake = resolve));
     const open = globalThis.__open!;
     globalThis.__open = undefined;
-    return open();
+    const opened = await open();
+    await learn?.(opened);
+    return opened;
   }
 
   /** To be called once at first, and then whenever no job is left; false once the start has ended. */
@@ -66,7 +65,7 @@ class Opening {
     if (this.opened !== undefined || this.failure !== undefined) return false;
     if (this.#wake === undefined) {
       this.failure = new Error(
-        "Module scope awaits what never comes: only handlers may wait for the network or for time.",
+        "Module scope, or a list, awaits what never comes: only handlers may wait for the network or for time.",
       );
       return false;
     }
@@ -90,25 +89,22 @@ class Opening {
 export function arrive(evaluate: () => Promise<void>, isLearning: boolean, learnt?: Learnt): void {
   Math.random = random;
   const entry = learnt === undefined ? now(evaluate, isLearning) : later(evaluate, learnt);
-  globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest: manifestWith(undefined) };
+  globalThis.__servlet = { ...entry, misuse: misuseAtBuild };
 }
 
-type Arriving = Omit<ServletEntry, "manifest" | "misuse">;
+type Arriving = Omit<ServletEntry, "misuse">;
 
 /** A servlet whose modules run at build time; if `isLearning`, its description contains its lists. */
 function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
-  const opening = new Opening(evaluate);
   const lists: Record<string, string> = {};
-  let learning: Promise<void> | undefined;
-  let failure: unknown;
-  const learn = async ({ answers }: Opened): Promise<void> => {
+  const opening = new Opening(evaluate, async ({ answers }) => {
     for (const name of LISTS) {
       if (isLearning && name in answers) lists[name] = String(await answers[name]!({}));
     }
-  };
-  let isLearnt = false;
+  });
   return {
     exports: [],
+    manifest: {},
     begin() {},
     turn: () => 1,
     rejection: (promise, reason, handled) => opening.rejection(promise, reason, handled),
@@ -116,28 +112,11 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
       if (opening.goOn()) return 2;
       const { opened } = opening;
       if (opened === undefined) throw opening.why;
-      if (learning === undefined) {
-        learning = learn(opened).then(
-          () => void (isLearnt = true),
-          (error: unknown) => void (failure = error),
-        );
-        return 2;
-      }
-      if (failure !== undefined) throw thrownText(failure);
-      if (!isLearnt) throw "A list awaits what never comes.";
-      const entry = entryOf(opened.answers);
-      const { read, instructions } = opened;
-      const manifest = manifestWith(instructions);
+      const { answers, read, instructions } = opened;
+      const entry = entryOf(answers);
+      const manifest = { views: {}, tools: {}, ...(instructions && { instructions }) };
       globalThis.__servlet = { ...entry, misuse: misuseAtBuild, manifest };
-      __host.output(
-        JSON.stringify({
-          exports: entry.exports,
-          manifest,
-          lists,
-          read,
-          instructions,
-        }),
-      );
+      __host.output(JSON.stringify({ exports: entry.exports, manifest, lists, read }));
       return 0;
     },
   };
@@ -146,7 +125,7 @@ function now(evaluate: () => Promise<void>, isLearning: boolean): Arriving {
 /** A servlet whose modules run in an instance's first call, and again in a call after a value has changed. */
 function later(
   evaluate: () => Promise<void>,
-  { exports: learnt, lists, instructions }: Learnt,
+  { exports: learnt, lists, manifest }: Learnt,
 ): Arriving {
   const exports = [...learnt, ENVIRONMENT];
   /** True in an image that was made for the current values: they do not change in it. */
@@ -157,6 +136,7 @@ function later(
   let output: string | undefined;
   return {
     exports,
+    manifest,
     begin(name) {
       asked = name;
       output = Object.hasOwn(lists, name) ? lists[name] : undefined;
@@ -192,7 +172,7 @@ function later(
     rejection: (promise, reason, handled) =>
       (entry ?? opening)?.rejection(promise, reason, handled),
     loaded() {
-      __host.output(JSON.stringify({ exports, manifest: manifestWith(instructions) }));
+      __host.output(JSON.stringify({ exports, manifest }));
       return 0;
     },
   };

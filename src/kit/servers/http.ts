@@ -42,7 +42,7 @@ function request(): unknown {
       set() {},
       var: {},
     },
-    ...{ text: (value: string) => new Response(value), body: {} },
+    text: (value: string) => new Response(value),
   };
   return members;
 }

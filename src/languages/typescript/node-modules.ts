@@ -1,7 +1,7 @@
 /** Modules of Node that a servlet may import, each with what stands in for it. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { createRequire, isBuiltin } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "esbuild";
 import { readablePath } from "../../tools/bundle/readable-files.ts";
 import { instead } from "./messages.ts";
@@ -83,7 +83,7 @@ export async function namedFiles(
           from,
           literal!.replace(/^(\.\.?\/)+/, (up) => (from === folder ? "" : up)),
         );
-        if (!path.startsWith(resolve(folder))) continue;
+        if (!path.startsWith(join(resolve(folder), sep))) continue;
         for (const one of await filesAt(path)) found.add(one);
       }
     }

@@ -7,7 +7,7 @@ import { SERVERS, standIn } from "./stand-in.ts";
 
 const { schemas } = await import("../../kit/servers/schemas-of-types.ts");
 
-/** Modules that make a servlet of what imports them, by pattern of their names; the last that matches counts. */
+/** Modules that make a servlet of what imports them, by pattern of their names. */
 const SDKS: readonly (readonly [RegExp, string])[] = [
   [
     /^@modelcontextprotocol\/sdk(\/(server|shared|experimental|validation)\b.*|\/inMemory(\.js)?)?$/,
@@ -15,7 +15,7 @@ const SDKS: readonly (readonly [RegExp, string])[] = [
   ],
   [/^@modelcontextprotocol\/sdk\/types(\.js)?$/, "sdk-types"],
   [/^@modelcontextprotocol\/(server|node|express|hono|fastify|core)(\/.*)?$/, "sdk-v2"],
-  [/^agents\/mcp(\/server)?$/, "agents-mcp"],
+  [/^agents\/mcp(\/server)?$/, "agents"],
   [/^(mcp-handler|@vercel\/mcp-adapter)(\/next)?$/, "mcp-handler"],
   [/^fastmcp$/, "fastmcp"],
   [/^xmcp$/, "xmcp"],
@@ -23,9 +23,8 @@ const SDKS: readonly (readonly [RegExp, string])[] = [
 
 /** Modules around a server, whose work the server of servlets does. */
 const AROUND: readonly (readonly [RegExp, string])[] = [
-  [/^(express|hono|fastify|koa)(\/.*)?$/, "http"],
+  [/^(express|hono|fastify|koa|cors)(\/.*)?$/, "http"],
   [/^@hono\/node-server(\/.*)?$/, "http"],
-  [/^cors$/, "middleware"],
   [/^dotenv(\/config)?$/, "dotenv"],
   [/^@cloudflare\/workers-oauth-provider$/, "oauth-provider"],
 ];
@@ -65,7 +64,7 @@ const readTexts = (texts: string[]): Plugin => ({
   },
 });
 
-/** The SDK that modules import which cannot be bundled: why they cannot is told when they are. */
+/** The SDK that these modules import, which could not be bundled; the bundle step says later why. */
 const sdkIn = (texts: readonly string[]): string | undefined =>
   texts
     .flatMap((text) => [...text.matchAll(/\b(?:from|import|require\()\s*["']([^"'\n]+)["']/g)])
@@ -73,7 +72,7 @@ const sdkIn = (texts: readonly string[]): string | undefined =>
     .find(isSdk);
 
 /** Stand-ins with a default export. */
-const WITH_DEFAULT = new Set(["dotenv", "http", "middleware", "oauth-provider"]);
+const WITH_DEFAULT = new Set(["dotenv", "http", "oauth-provider"]);
 
 const moduleOf = (name: string): string =>
   ["*", ...(WITH_DEFAULT.has(name) ? ["{ default }"] : [])]
@@ -141,7 +140,7 @@ async function learningZod(folder: string): Promise<string> {
   ].join("\n");
 }
 
-/** What the servlet needs of zod, once its lists are known. */
+/** The parts of zod that the servlet uses when its lists are known. */
 async function zodOf(folder: string, zods: ReadonlySet<string>): Promise<string> {
   const { old, isModern } = await zodsIn(folder);
   const hasOld = [...zods].some((name) => !isModern(name));

@@ -1,6 +1,6 @@
 /** Bundles a server that was written for another SDK into the script of a servlet. */
-import { readdir, readFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import { readableFiles } from "../../tools/bundle/readable-files.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
@@ -10,6 +10,7 @@ import { built, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script
 import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
 import { standIns } from "./sdks.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
+import { isXmcp, xmcpServer } from "./xmcp.ts";
 import { smallZod, withNamespace } from "./zod.ts";
 
 /** A server's files, and the names that its manifest gives it. */
@@ -33,7 +34,8 @@ export interface Learnt {
   lists: Readonly<Record<string, string>>;
   /** Names of the environment that module scope reads. */
   read: readonly string[];
-  instructions?: string | undefined;
+  /** What it adds to its manifest. */
+  manifest: object;
 }
 
 export interface ServerScript {
@@ -102,41 +104,16 @@ async function ownFiles(folder: string, texts: ReadonlyMap<string, string>) {
   );
 }
 
-const lateOf = ({ exports, instructions }: Learnt, lists: Learnt["lists"]): string =>
-  `, ${JSON.stringify({ exports, lists, instructions })}`;
+const lateOf = ({ exports, manifest }: Learnt, lists: Learnt["lists"]): string =>
+  `, ${JSON.stringify({ exports, lists, manifest })}`;
 
 const startOf = async (entry: string) => ({
-  contents: `${basename(entry).startsWith("xmcp.config.") ? await filesOfXmcp(entry) : `import * as server from ${JSON.stringify(resolve(entry))};`}
+  contents: `${isXmcp(entry) ? await xmcpServer(entry) : `import * as server from ${JSON.stringify(resolve(entry))};`}
 import { open } from ${JSON.stringify(standIn("start"))};
 globalThis.__open = () => open(server);`,
   resolveDir: dirname(resolve(entry)),
   sourcefile: START_MODULE,
 });
-
-/** The modules of a project of xmcp, as its server. */
-async function filesOfXmcp(entry: string): Promise<string> {
-  const folder = dirname(resolve(entry));
-  const kinds = await Promise.all(
-    ["tools", "prompts", "resources"].map(async (kind) => {
-      const root = join(folder, "src", kind);
-      const all = await readdir(root, { recursive: true }).catch(() => []);
-      return [kind, root, all.filter((file) => /\.[jt]sx?$/.test(file)).toSorted()] as const;
-    }),
-  );
-  const imports = kinds.flatMap(([kind, root, files]) =>
-    files.map((file, at) => `import * as ${kind}${at} from ${JSON.stringify(join(root, file))};`),
-  );
-  const groups = kinds.map(([kind, , files]) => {
-    const named = files.map(
-      (file, at) => `${JSON.stringify(file.replaceAll("\\", "/"))}: ${kind}${at}`,
-    );
-    return `${kind}: { ${named.join(", ")} }`;
-  });
-  return `import { serve } from ${JSON.stringify(standIn("xmcp"))};
-${imports.join("\n")}
-const server = {};
-serve(${JSON.stringify(basename(folder))}, { ${groups.join(", ")} });`;
-}
 
 let arrive: Promise<string> | undefined;
 

@@ -1,6 +1,6 @@
 /** Servers that were written for another SDK: where their entry is, and how they are loaded into the interpreter. */
 import { access, readdir, readFile } from "node:fs/promises";
-import { basename, join, posix } from "node:path";
+import { join, posix } from "node:path";
 import * as z from "zod";
 import type { Load } from "../../tools/bundle/language.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
@@ -10,6 +10,7 @@ import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
 import { sdkOf } from "./sdks.ts";
 import { bundleServer, type ServerScript } from "./server-script.ts";
+import { isXmcp } from "./xmcp.ts";
 
 /** Where an entry is, if the package does not say so: the first that is there counts. */
 const USUAL = ["index", "server", "main", "app", "mcp"].flatMap((name) =>
@@ -18,13 +19,10 @@ const USUAL = ["index", "server", "main", "app", "mcp"].flatMap((name) =>
   ),
 );
 
-/** The settings of xmcp, whose tools are files of their own. */
-const XMCP = /^xmcp\.config\.[jt]s$/;
-
 /** True for a servlet whose modules import the SDK of a server, and not the kit. */
 export async function isServer(entry: string): Promise<boolean> {
+  if (isXmcp(entry)) return true;
   const text = await readFile(entry, "utf8").catch(() => "");
-  if (XMCP.test(basename(entry))) return true;
   return !/\bdefineServlet\b/.test(text) && (await sdkOf(entry)) !== undefined;
 }
 
@@ -33,12 +31,8 @@ export async function serverIn(
   folder: string,
   names: readonly string[],
 ): Promise<string | undefined> {
-  if (names.some((name) => XMCP.test(name))) {
-    return join(
-      folder,
-      names.find((name) => XMCP.test(name))!,
-    );
-  }
+  const xmcp = names.find(isXmcp);
+  if (xmcp !== undefined) return join(folder, xmcp);
   const named = names.includes("package.json") ? await namedIn(folder) : [];
   const routes = names.includes("package.json") ? await routesIn(folder) : [];
   for (const path of new Set([...named, ...USUAL, ...routes])) {
@@ -58,7 +52,6 @@ const packageSchema = z.looseObject({
   main: z.optional(z.string()),
   module: z.optional(z.string()),
   bin: z.optional(z.union([z.string(), z.record(z.string(), z.string())])),
-  exports: z.optional(z.unknown()),
 });
 
 /** The sources of what package.json and wrangler's settings name: they may name what is built of them. */
@@ -101,7 +94,7 @@ function sourcesOf(path: string): string[] {
   ]);
 }
 
-/** Routes of Next and of Vercel's functions, and the settings of xmcp. */
+/** Routes of Next, and Vercel's functions. */
 async function routesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
   const walk = async (path: string, depth: number): Promise<void> => {
@@ -120,7 +113,7 @@ const learntSchema = z.object({
   exports: z.array(z.string()),
   lists: z.record(z.string(), z.string()),
   read: z.array(z.string()),
-  instructions: z.optional(z.string()),
+  manifest: z.looseObject({}),
 });
 
 /** Bundles the server in this file. Throws a `Refusal` with file and line. */

@@ -1,7 +1,7 @@
 /** `servlets -- new NAME --from PATH`: makes a servlet of a server that was written for another SDK. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { isBuiltin } from "node:module";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { build } from "esbuild";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { parseJson } from "../../server/kernel/core/text.ts";
@@ -9,6 +9,7 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { namedFiles, nodeFile } from "./node-modules.ts";
 import { isStandIn, sdkOf } from "./sdks.ts";
 import { serverIn } from "./server.ts";
+import { isXmcp, xmcpFiles } from "./xmcp.ts";
 
 /** A servlet's files by their paths in its folder, and what its author is told. */
 export interface Taken {
@@ -74,7 +75,7 @@ async function entryOf(path: string): Promise<{ folder: string; entry: string }>
   if (state.isFile()) {
     if ((await sdkOf(path)) === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
     const folder = await packageFolder(dirname(resolve(path)));
-    return { folder: commonFolder(folder, await inputsOf([path])), entry: path };
+    return { folder: commonFolder(folder, Object.keys(await importsOf([path]))), entry: path };
   }
   const entry = await serverIn(path, await readdir(path));
   if (entry === undefined) throw new Refusal(`${path}: ${NO_SERVER}`);
@@ -111,13 +112,9 @@ async function importsOf(entries: readonly string[]) {
   return metafile.inputs;
 }
 
-const inputsOf = async (entries: readonly string[]): Promise<string[]> =>
-  Object.keys(await importsOf(entries));
-
 /** The author's files that the entry needs, and the packages that they import. */
 async function readAll(folder: string, entry: string) {
-  const isXmcp = basename(entry).startsWith("xmcp.config.");
-  const inputs = await importsOf([entry, ...(isXmcp ? await xmcpFiles(folder) : [])]);
+  const inputs = await importsOf([entry, ...(isXmcp(entry) ? await xmcpFiles(entry) : [])]);
   const sources = new Map<string, string>();
   const packages = new Map<string, Place>();
   for (const [path, { imports }] of Object.entries(inputs)) {
@@ -131,25 +128,15 @@ async function readAll(folder: string, entry: string) {
     sources.set(file, text);
     for (const { path: imported, external, original = imported } of imports) {
       if (external !== true || packages.has(imported)) continue;
-      packages.set(imported, { file, line: lineOf(text, original) });
+      packages.set(imported, { file, line: lineAt(text, text.indexOf(original)) });
     }
   }
   return { sources, packages };
 }
 
-async function xmcpFiles(folder: string): Promise<string[]> {
-  const all = await Promise.all(
-    ["tools", "prompts", "resources"].map(async (kind) => {
-      const root = join(folder, "src", kind);
-      const names = await readdir(root, { recursive: true }).catch(() => []);
-      return names.filter((name) => /\.[jt]sx?$/.test(name)).map((name) => join(root, name));
-    }),
-  );
-  return all.flat();
-}
-
-const lineOf = (text: string, part: string): number =>
-  text.slice(0, Math.max(0, text.indexOf(part))).split("\n").length;
+/** The line of an offset in a text. */
+const lineAt = (text: string, offset: number): number =>
+  text.slice(0, Math.max(0, offset)).split("\n").length;
 
 /** Each match of a pattern in the sources, with its place. */
 function* matches(
@@ -158,8 +145,7 @@ function* matches(
 ): Generator<RegExpExecArray & { place: Place }> {
   for (const [file, text] of sources) {
     for (const found of text.matchAll(pattern)) {
-      const line = text.slice(0, found.index).split("\n").length;
-      yield Object.assign(found, { place: { file, line } });
+      yield Object.assign(found, { place: { file, line: lineAt(text, found.index) } });
     }
   }
 }
@@ -323,10 +309,7 @@ function keptIn(sources: Sources): { place: Place; what: string } | undefined {
         "m",
       );
       if (written.test(text.slice(found.index + found[0].length))) {
-        return {
-          place: { file, line: text.slice(0, found.index).split("\n").length },
-          what: `the variable ${name}`,
-        };
+        return { place: { file, line: lineAt(text, found.index) }, what: `the variable ${name}` };
       }
     }
     const fields =
@@ -336,10 +319,7 @@ function keptIn(sources: Sources): { place: Place; what: string } | undefined {
         `\\bthis\\.${found[1]}(?:\\.(?:set|add|delete|clear|push|pop|shift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\s*[-+]?=[^=]|\\+\\+|--)`,
       );
       if (/\bclass\b/.test(text.slice(0, found.index)) && written.test(text)) {
-        return {
-          place: { file, line: text.slice(0, found.index).split("\n").length + 0 },
-          what: `the field ${found[1]}`,
-        };
+        return { place: { file, line: lineAt(text, found.index) }, what: `the field ${found[1]}` };
       }
     }
   }
