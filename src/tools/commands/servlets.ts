@@ -4,7 +4,7 @@ import { nearest } from "../../server/kernel/core/nearest.ts";
 import { printableText } from "../../server/kernel/core/text.ts";
 import { catalogOf, makeBundle } from "../bundle/bundle.ts";
 import { examine, locate } from "./examine.ts";
-import { currentWorkspace } from "./folders.ts";
+import { currentWorkspace, type Workspace } from "./folders.ts";
 import { LANGUAGE_WORDS, newServlet } from "./new.ts";
 import { DOCS, isInstalled } from "../bundle/own.ts";
 import { argumentsIn, asksForHelp } from "../bundle/arguments.ts";
@@ -39,72 +39,61 @@ npm run servlets -- state …           what servlets keep on a server: state --
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
 
-/** The commands, as the usage names them. */
-const COMMANDS = [...USAGE.matchAll(/^npm run servlets -- (\w+)/gm)].map(([, name]) => name!);
+/** A command of `npm run servlets`. Throws a `Refusal`. */
+type Command = (args: string[], workspace: Workspace, name: string) => Promise<void>;
+
+const printed =
+  (run: (args: string[], workspace: Workspace, name: string) => Promise<string>): Command =>
+  async (args, workspace, name) =>
+    console.log(printableText(await run(args, workspace, name)));
+
+/** The commands of installs, and of sources: several of one file. */
+const ofInstalls = printed((args, workspace, name) => installs(name, args, workspace));
+const ofSources: Command = (args, workspace, name) => sources(name, args, workspace);
+
+/** By name. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  new: printed((args, { folders }) => make(args, folders)),
+  list,
+  inspect,
+  import: async (args, workspace) => console.log(await importConfig(args, workspace)),
+  ...{ add: ofSources, update: ofSources, remove: ofSources },
+  ...{ install: ofInstalls, installed: ofInstalls, uninstall: ofInstalls, versions: ofInstalls },
+  ...{ publish: ofInstalls, unpublish: ofInstalls, replay: ofInstalls, rollback: ofInstalls },
+  state: async (args) =>
+    console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args)),
+};
 
 /** Runs one of the commands. Sets `process.exitCode` if `inspect` finds a refused servlet. Throws a `Refusal`. */
-export async function servletCommand([command = "help", ...args]: string[]): Promise<void> {
+export async function servletCommand([name = "help", ...args]: string[]): Promise<void> {
   // The other commands have their own usage text.
-  if (["inspect", "list"].includes(command) && asksForHelp(args)) return console.log(USAGE);
-  const workspace = currentWorkspace();
-  const { folders } = workspace;
-  switch (command) {
-    case "new":
-      console.log(printableText(await make(args, folders)));
-      return;
-    case "list": {
-      if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
-      const members = await makeBundle(workspace);
-      console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
-      return;
-    }
-    case "inspect": {
-      const isForModel = args.includes("--as-model");
-      const named = args.filter((one) => one !== "--as-model");
-      const what = only(named, "a servlet's name or the path of a .wasm file", INSPECT_USAGE);
-      const found = await locate(what, workspace);
-      const examined = await examine(found, workspace);
-      const has = await localVariables();
-      const missing = describeMissing([found], (name) => has.has(name));
-      const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
-      console.log((isForModel ? modelReport : servletReport)({ ...examined, warnings }));
-      if (examined.refusal !== undefined) process.exitCode = 1;
-      return;
-    }
-    case "import":
-      console.log(await importConfig(args, workspace));
-      return;
-    case "add":
-    case "update":
-    case "remove":
-      await sources(command, args, workspace);
-      return;
-    case "install":
-    case "installed":
-    case "publish":
-    case "unpublish":
-    case "replay":
-    case "rollback":
-    case "uninstall":
-    case "versions":
-      console.log(printableText(await installs(command, args, workspace)));
-      return;
-    case "state":
-      console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args));
-      return;
-    case "help":
-    case "--help":
-    case "-h":
-      console.log(USAGE);
-      return;
-    default: {
-      const meant = nearest(command, COMMANDS);
-      const all = isInstalled ? "npx edge-servlets help" : "npm run servlets";
-      throw new Refusal(
-        `There is no command ${command}.${meant ? ` Did you mean ${meant}?` : ""} For all commands: ${all}`,
-      );
-    }
-  }
+  const asks = ["inspect", "list"].includes(name) && asksForHelp(args);
+  if (asks || ["help", "--help", "-h"].includes(name)) return console.log(USAGE);
+  if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name]!(args, currentWorkspace(), name);
+  const meant = nearest(name, Object.keys(COMMANDS));
+  const all = isInstalled ? "npx edge-servlets help" : "npm run servlets";
+  throw new Refusal(
+    `There is no command ${name}.${meant ? ` Did you mean ${meant}?` : ""} For all commands: ${all}`,
+  );
+}
+
+async function list(args: string[], workspace: Workspace): Promise<void> {
+  if (args.length > 0) throw new Refusal("list takes nothing more: it shows all servlets");
+  const members = await makeBundle(workspace);
+  console.log(listing(members.map((member) => [member, catalogOf([member]).lists])));
+}
+
+async function inspect(args: string[], workspace: Workspace): Promise<void> {
+  const isForModel = args.includes("--as-model");
+  const named = args.filter((one) => one !== "--as-model");
+  const what = only(named, "a servlet's name or the path of a .wasm file", INSPECT_USAGE);
+  const found = await locate(what, workspace);
+  const examined = await examine(found, workspace);
+  const has = await localVariables();
+  const missing = describeMissing([found], (name) => has.has(name));
+  const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
+  console.log((isForModel ? modelReport : servletReport)({ ...examined, warnings }));
+  if (examined.refusal !== undefined) process.exitCode = 1;
 }
 
 /** Runs the command `new`. Throws a `Refusal`. */
