@@ -8,7 +8,7 @@ import {
 } from "./wire/params.ts";
 import { Fault } from "../core/errors.ts";
 import type { Entry, Registry } from "../servlets/registry.ts";
-import { rowIn, type Exchange, type FoundRequest, type Method, type Methods } from "./method.ts";
+import { rowIn, type Exchange, type FoundRequest, type MethodRow, type Methods } from "./method.ts";
 import { initialize, ping, setLevel } from "./legacy/introduction.ts";
 import { methodNotFound, type RpcRequest } from "./wire/message.ts";
 import type { ClientDescription } from "../core/call-context.ts";
@@ -36,7 +36,7 @@ const own: Methods = {
 
 /** The methods of every server, with those of features. */
 export function methodsWith(added: readonly Methods[]): Methods {
-  const all: Record<string, Method> = { ...own };
+  const all: Record<string, MethodRow> = { ...own };
   for (const [name, row] of added.flatMap((one) => Object.entries(one)))
     all[name] = { ...all[name], ...row };
   return all;
