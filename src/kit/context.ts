@@ -3,9 +3,10 @@ import { showsViews } from "../server/kernel/core/views.ts";
 import { ask, type AskAnswer, AskError, requestOne, resultsOf } from "./asks.ts";
 import { fetch } from "./globals/fetch.ts";
 import { makeCall, tools, type ToolCallResult } from "./calls.ts";
-import { hostFor, running } from "./host.ts";
+import { hostFor, running, tell } from "./host.ts";
 import type { InputOf, OutputOf } from "./infer.ts";
 import { jsonOrText } from "./json.ts";
+import * as members from "./members.ts";
 import { objectSchemaOf, parsed, ToolError } from "./schema.ts";
 import { addTimer } from "./timers.ts";
 import type {
@@ -50,6 +51,8 @@ type Form<S> = [Nested<InputOf<S>>] extends [never]
   ? S
   : { "a form asks for texts, numbers, booleans and choices, not for": Nested<InputOf<S>> };
 
+type Members = typeof members;
+
 /** An AbortSignal that never aborts: if the client disconnects, the host ends the call. */
 interface NeverAborts {
   readonly aborted: false;
@@ -71,7 +74,7 @@ interface NeverAborts {
  * }
  * return greeting(context);
  */
-export interface Context {
+export interface Context extends Members {
   /** The request's id. */
   readonly id: string | number;
   /** The request's `_meta`. */
@@ -146,12 +149,6 @@ export interface Context {
   secret(service: string, user?: string): string | undefined;
   /** Waits; the servlet uses no memory during a long sleep. */
   sleep(ms: number): Promise<void>;
-  notifyToolsChanged(): void;
-  notifyPromptsChanged(): void;
-  notifyResourcesChanged(): void;
-  notifyResourceUpdated(uri: string): void;
-  /** Notifies the client that the user has finished the page of an `elicitUrl`. */
-  notifyElicitationComplete(elicitationId: string): void;
   /** Discards the call's changes to the servlet's memory and files. */
   discardChanges(): void;
   /** Discards the servlet's memory: the next call starts with new memory. Files are kept. */
@@ -170,6 +167,8 @@ const NEVER: NeverAborts = {
 
 /** The context of the running call: an instance runs one call at a time. Methods do not use `this`. */
 export const context: Context = {
+  ...members,
+
   get id() {
     return given("context")["id"] as string | number;
   },
@@ -264,12 +263,6 @@ export const context: Context = {
     return new Promise((resolve) => void addTimer(resolve, ms, false));
   },
 
-  notifyToolsChanged: () => void tell("notify_tool_list_changed"),
-  notifyPromptsChanged: () => void tell("notify_prompt_list_changed"),
-  notifyResourcesChanged: () => void tell("notify_resource_list_changed"),
-  notifyResourceUpdated: (uri) => void tell("notify_resource_updated", { uri }),
-  notifyElicitationComplete: (elicitationId) =>
-    void tell("notify_url_elicitation_completed", { elicitationId }),
   discardChanges: () => void tell("discard_changes"),
   resetState: () => void tell("reset_state"),
 };
@@ -283,7 +276,3 @@ function member(value: Json, key: string): Json {
 
 const declined = ({ action }: Json): { action: "decline" } | { action: "cancel" } =>
   action === "decline" ? { action } : { action: "cancel" };
-
-function tell(name: string, params?: unknown): string {
-  return hostFor(name).call(name, params === undefined ? "" : JSON.stringify(params));
-}

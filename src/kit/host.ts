@@ -125,6 +125,11 @@ export function hostFor(what: string): typeof asking {
   return asking;
 }
 
+/** Calls a host function of the kernel, with JSON; returns its answer, "" from notifications. */
+export function tell(name: string, params?: unknown): string {
+  return hostFor(name).call(name, params === undefined ? "" : JSON.stringify(params));
+}
+
 /**
  * Calls a host function of a feature of the server, with a JSON payload; `what` names the function in messages. Throws an
  * `Error` with the server's reason if the function fails or the server lacks the feature.

@@ -7,11 +7,12 @@ from typing import Any, Literal, get_args, overload
 from . import _asks, _host
 from ._calls import ToolCallResult, Tools, call_tool
 from ._content import Content, Message, some
-from ._drive import Done, done, raises_where_awaited
+from ._drive import Done, done, raises_where_awaited, tell
 from ._errors import AskError
 from ._fetch import fetch
 from ._host import running
 from ._json import encode_or_text
+from ._members import Members
 from ._schema import Convert, Json, Mismatch, Shapes
 
 type LoggingLevel = Literal[
@@ -97,7 +98,7 @@ class SampleResult:
         return self.content.text
 
 
-class Context:
+class Context(Members):
     """What a handler can ask of its caller and of the host: a parameter with this type hint gets it.
 
     Requests wait for the client's answer, for a day if need be. They raise an `AskError` if there is no usable one.
@@ -368,7 +369,7 @@ class Context:
             "progress": progress,
             **some(total=total, message=message),
         }
-        return _tell("report_progress()", "notify_progress", params)
+        return tell("report_progress()", "notify_progress", params)
 
     @overload
     def log(
@@ -405,7 +406,7 @@ class Context:
         if not _is_level(level):
             raise ValueError(f"log() takes a message and a level: {', '.join(sorted(_LEVELS))}")
         data = encode_or_text(message if extra is None else {"msg": message, "extra": extra})
-        return _tell(
+        return tell(
             "log()",
             "notify_logging_message",
             {"level": level, "data": data, **some(logger=logger_name)},
@@ -458,30 +459,6 @@ class Context:
         )
         return found.decode() if found else None
 
-    @raises_where_awaited
-    def notify_tools_changed(self) -> Done:
-        """Tells clients that the list of tools has changed."""
-        return _tell("notify_tools_changed()", "notify_tool_list_changed")
-
-    @raises_where_awaited
-    def notify_prompts_changed(self) -> Done:
-        return _tell("notify_prompts_changed()", "notify_prompt_list_changed")
-
-    @raises_where_awaited
-    def notify_resources_changed(self) -> Done:
-        return _tell("notify_resources_changed()", "notify_resource_list_changed")
-
-    @raises_where_awaited
-    def notify_resource_updated(self, uri: str) -> Done:
-        """Tells clients that have subscribed to the resource that it has changed."""
-        return _tell("notify_resource_updated()", "notify_resource_updated", {"uri": uri})
-
-    @raises_where_awaited
-    def notify_elicitation_complete(self, elicitation_id: str) -> Done:
-        """Tells the client that the user is done with the page of an `elicit_url`."""
-        params = {"elicitationId": elicitation_id}
-        return _tell("notify_elicitation_complete()", "notify_url_elicitation_completed", params)
-
     def discard_changes(self) -> None:
         """Keeps nothing of what this call changes: the servlet's memory and files stay as they were before it."""
         _host.call("discard_changes()", "discard_changes")
@@ -498,11 +475,6 @@ _TOOLS = Tools()
 
 def _given(key: str) -> dict[str, Any]:
     return running.input.get(key) or {}
-
-
-def _tell(what: str, name: str, params: object = None) -> Done:
-    _host.call(what, name, params)
-    return done
 
 
 def _limit(seconds: float | None) -> Json:

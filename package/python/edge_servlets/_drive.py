@@ -10,7 +10,7 @@ from functools import wraps
 from types import CoroutineType, FrameType
 from typing import Any, Protocol
 
-from ._host import WARN, log
+from ._host import WARN, call, log
 
 
 class Asker(Protocol):
@@ -81,6 +81,12 @@ class Done(Ready):
 
 
 done = Done()
+
+
+def tell(what: str, name: str, params: object = None) -> Done:
+    """Calls a host function that answers nothing; `what` names it in messages."""
+    call(what, name, params)
+    return done
 
 
 class Failed(Ready):
