@@ -1,18 +1,12 @@
 /** Requests in flight: how many each caller has, how many bytes their bodies hold, and when both are released. */
-import { countedBy, type QuotaKey } from "../core/callers.ts";
+import { countedBy, sharingKey, type QuotaKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
+import { Ledger } from "../core/ledger.ts";
 import { limits } from "./limits.ts";
 import type { CallerQuota } from "../core/model.ts";
 import { heldResponses, type BodyCounter } from "../http/body.ts";
 import { untilEnd, untilRead } from "../http/reading.ts";
-import {
-  buffered,
-  countedUnder,
-  dropped,
-  leavesTooMuch,
-  Unread,
-  unreadOf,
-} from "../http/unread.ts";
+import { buffered, dropped, leavesTooMuch, Unread, unreadOf } from "../http/unread.ts";
 import { tooMany } from "./quotas.ts";
 
 /**
@@ -26,10 +20,10 @@ const NOBODY: readonly QuotaKey[] = [];
 
 /** Limits the concurrent requests of each caller, and the bytes of their bodies. */
 export class Admissions {
-  readonly #places = new Map<string, number>();
-  /** Bytes of bodies by caller or /48, and their sum. */
-  readonly #bytes = new Map<string, number>();
-  #allBytes = 0;
+  /** Requests by caller, and by /48. */
+  readonly #places = new Ledger();
+  /** Bytes of bodies by caller or /48. */
+  readonly #bytes = new Ledger();
   /** Admissions that do not listen for their client's departure, the oldest first. */
   readonly #unwatched = new Set<Admission>();
 
@@ -44,15 +38,15 @@ export class Admissions {
     const counted = caller === undefined ? NOBODY : countedBy(caller);
     let isBusy = false;
     for (const { key, shares } of counted) {
-      const places = this.#placesOf(key) + 1;
+      const places = this.#places.of(key) + 1;
       const most = concurrentCalls * shares;
       if (places > most) throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
       isBusy ||= places > most * PLACES_UNWATCHED;
     }
-    const owner = countedUnder(caller);
+    const owner = sharingKey(caller);
     if (leavesTooMuch(owner))
       throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
-    for (const { key } of counted) this.#places.set(key, this.#placesOf(key) + 1);
+    for (const { key } of counted) this.#places.add(key, 1);
     const admission = new Admission(this, request, { owner, counted, quota, began: now });
     if (isBusy) admission.leaving();
     else this.#unwatched.add(admission);
@@ -71,10 +65,6 @@ export class Admissions {
     }
   }
 
-  #placesOf(key: string): number {
-    return this.#places.get(key) ?? 0;
-  }
-
   /** Called by an admission when it starts to listen for its client's departure. */
   markWatched(admission: Admission): void {
     this.#unwatched.delete(admission);
@@ -83,7 +73,7 @@ export class Admissions {
   /** Releases the places of an admission. */
   leave(admission: Admission, counted: readonly QuotaKey[]): void {
     this.#unwatched.delete(admission);
-    for (const { key } of counted) subtract(this.#places, key, 1);
+    for (const { key } of counted) this.#places.add(key, -1);
   }
 
   /**
@@ -92,9 +82,9 @@ export class Admissions {
    * body.
    */
   hold(owner: string, bytes: number, held: number): boolean {
-    const own = this.#bytes.get(owner) ?? 0;
-    const most = Math.floor((limits.bodiesBytes - (this.#allBytes - own)) / 2);
-    if (own + bytes > most && this.#allBytes > held) {
+    const own = this.#bytes.of(owner);
+    const most = this.#bytes.fairShare(owner, limits.bodiesBytes);
+    if (own + bytes > most && this.#bytes.all > held) {
       if (own > held) throw tooMany(1000, `bytes in concurrent requests (limit ${most} now)`);
       throw new Fault(
         "unavailable",
@@ -102,15 +92,13 @@ export class Admissions {
         { data: { retryAfter: 1 } },
       );
     }
-    this.#bytes.set(owner, own + bytes);
-    this.#allBytes += bytes;
-    return this.#allBytes > limits.bodiesBytes * BYTES_UNWATCHED;
+    this.#bytes.add(owner, bytes);
+    return this.#bytes.all > limits.bodiesBytes * BYTES_UNWATCHED;
   }
 
   /** Releases the counted bytes of a body. */
   release(owner: string, held: number): void {
-    subtract(this.#bytes, owner, held);
-    this.#allBytes -= held;
+    this.#bytes.add(owner, -held);
   }
 }
 
@@ -231,11 +219,4 @@ export class Admission implements BodyCounter {
     if (this.#held > 0) this.#admissions.release(this.#details.owner, this.#held);
     this.#held = 0;
   }
-}
-
-/** Subtracts from a number, and deletes it at zero. */
-function subtract(numbers: Map<string, number>, key: string, by: number): void {
-  const left = (numbers.get(key) ?? 0) - by;
-  if (left > 0) numbers.set(key, left);
-  else numbers.delete(key);
 }

@@ -1,15 +1,9 @@
 /**
  * Bytes of responses and event streams that clients have not read yet, in this isolate: by caller or /48, and in total.
  */
-import { countedBy } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
+import { Ledger } from "../core/ledger.ts";
 import { limits } from "./limits.ts";
-
-/** A byte count in total and by owner. Each ledger has room for `limits.unreadBytes`. */
-class Ledger {
-  readonly owned = new Map<string, number>();
-  all = 0;
-}
 
 interface Tally {
   ledger: Ledger;
@@ -17,38 +11,29 @@ interface Tally {
   bytes: number;
 }
 
+// Each has room for `limits.unreadBytes`.
 const unread = new Ledger();
 /** Bytes of messages that must be stored before they are written to a stream. */
 export const unstored = new Ledger();
 /** Bytes of the large buffers into which streams are read. */
 export const buffered = new Ledger();
 
-/** The key under which a caller's bytes are counted; callers of unknown address share one. */
-export const countedUnder = (caller: string | undefined): string =>
-  caller === undefined ? "" : countedBy(caller).at(-1)!.key;
-
 /** The unread bytes of an owner; without an owner, of all. */
-export const unreadOf = (owner?: string, { all, owned } = unread): number =>
-  owner === undefined ? all : (owned.get(owner) ?? 0);
+export const unreadOf = (owner?: string, ledger = unread): number =>
+  owner === undefined ? ledger.all : ledger.of(owner);
 
 /**
  * True for an owner whose unread bytes, plus `more`, exceed half of what others leave of `limits.unreadBytes`; a small
  * response is always allowed.
  */
 export function leavesTooMuch(owner: string, more = 0, ledger = unread): boolean {
-  const own = unreadOf(owner, ledger);
-  const room = (limits.unreadBytes - (ledger.all - own)) / 2;
-  return own + more > Math.max(limits.smallAnswer, room);
+  const room = ledger.fairShare(owner, limits.unreadBytes);
+  return ledger.of(owner) + more > Math.max(limits.smallAnswer, room);
 }
 
 function set(tally: Tally, bytes: number): void {
-  const more = bytes - tally.bytes;
+  tally.ledger.add(tally.owner, bytes - tally.bytes);
   tally.bytes = bytes;
-  const { owner, ledger } = tally;
-  ledger.all += more;
-  const own = unreadOf(owner, ledger) + more;
-  if (own > 0) ledger.owned.set(owner, own);
-  else ledger.owned.delete(owner);
 }
 
 /** When an object dies, nothing reports that its streams have ended. */

@@ -1,4 +1,4 @@
-import { networkSiteOf } from "../core/callers.ts";
+import { sharingKey } from "../core/callers.ts";
 import { limits } from "./limits.ts";
 import { mebibytes } from "../core/text.ts";
 import type { Setup } from "./setup.ts";
@@ -193,9 +193,6 @@ const [FIRST_LOOK_MS, LOOK_MS] = [5, 250];
 /** A call that has not checked for this long has died with its object, in ms. */
 const DEAD_MS = 5000;
 
-/** Callers of the same /48 count as one. */
-const siteOf = (caller: string | undefined) => caller && (networkSiteOf(caller) ?? caller);
-
 /** A guest that is about to wait. */
 export interface Waiter {
   /** Memory that it holds meanwhile. */
@@ -216,7 +213,7 @@ export class Reservation {
   #isReleased = false;
 
   private constructor({ caller, leftMs, place = "" }: Waiter) {
-    this.#caller = siteOf(caller);
+    this.#caller = caller && sharingKey(caller);
     this.#place = place;
     this.#until = Date.now() + leftMs + limits.httpMs;
   }
@@ -247,7 +244,7 @@ export class Reservation {
     pause: (ms: number) => Promise<void>,
   ): Promise<Reservation> {
     const { caller, bytes } = waiter;
-    const queued = { caller: siteOf(caller), bytes, looked: Date.now() };
+    const queued = { caller: caller && sharingKey(caller), bytes, looked: Date.now() };
     queue.add(queued);
     try {
       for (let ms = FIRST_LOOK_MS; ; ms = Math.min(2 * ms, LOOK_MS)) {
