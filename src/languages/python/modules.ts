@@ -400,7 +400,7 @@ async function compiledBatch(
   const texts = sources.map(({ text }) => new TextEncoder().encode(text));
   const answer = await runInterpreter(
     interpreter,
-    base,
+    [base],
     INTERPRETER_EXPORTS.compile,
     packed({ modules }, texts),
   );

@@ -35,7 +35,7 @@ export async function loadPython(
     python.interpreter,
     { key: contentHash(input), bytecode: async () => input },
     cache,
-    python.base,
+    [python.base],
   ).catch((error: unknown) => {
     if (!(error instanceof Refusal)) throw error;
     const message = error.message.includes("RuntimeError: unreachable")

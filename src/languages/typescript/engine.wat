@@ -355,7 +355,7 @@
       (br_if $next (i32.lt_u (local.get $name) (i32.const 304)))))
 
   ;; For the bundle step: gives the bytecode of the script that is the input, without its source. The input
-  ;; is the script's name, a zero, and its text.
+  ;; is the script's name, a zero, and its text; without a name, the bytecode is without lines, too.
   (func (export "edge_compile") (result i32)
     (local $length i32) (local $bytecode i32) (local $block i64) (local $name i32) (local $text i32)
     (local.set $length (i32.wrap_i64 (call $input_length)))
@@ -370,7 +370,7 @@
         (i32.sub (i32.add (local.get $name) (local.get $length)) (local.get $text))
         (local.get $name)
         (i32.const 0)
-        (i32.const 16)
+        (select (i32.const 16) (i32.const 48) (i32.load8_u (local.get $name)))
         (i32.const 64)))
     (if (i32.eqz (local.get $bytecode))
       (then (return (call $fail))))

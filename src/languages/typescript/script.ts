@@ -9,12 +9,14 @@ import type { Loaded } from "../../tools/bundle/wasm/snapshot.ts";
 import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
 import { SourceLocations } from "./places.ts";
-import { smallZod } from "./zod.ts";
+import { sharedZod, smallZod, takenOf, zodOfInterpreter, type SharedZod } from "./zod.ts";
 
 export const sdk = resolve(import.meta.dirname, "../../kit");
 
 export interface ServletScript {
   text: string;
+  /** The zod that the interpreter must have. */
+  zod?: SharedZod | undefined;
   /** The message for an exception while loading the script. */
   explain(thrown: string): string;
   /** A variant of the script that returns the uses of time and randomness at module scope instead of its exports. */
@@ -40,10 +42,11 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
   };
   for (;;) {
     try {
-      const { text, places } = await built(options);
+      const { text, places, zod } = await builtWithZod(options, folder);
       const check = text.includes("Intl") ? await intlCheck(options) : "";
       const table = prologueOf(text, places);
       return {
+        zod,
         text: `${table} try {\n${text}${check}${AT_END}`,
         explain: (thrown) => loadFailure(thrown, places),
         watched: `${table} ${WATCH} try {\n${text}__host.output(JSON.stringify(__asked));${AT_END}`,
@@ -91,7 +94,7 @@ const WATCH = `{
 /** Bundles; uses of globals that packages prefer to `fetch` are written so that they do not find them. */
 export async function built(
   options: BuildOptions,
-): Promise<{ text: string; places: SourceLocations }> {
+): Promise<{ text: string; places: SourceLocations; zod?: SharedZod }> {
   const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
   const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
   const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
@@ -102,6 +105,18 @@ export async function built(
     );
   }
   return { text, places: new SourceLocations(textOf(".map")) };
+}
+
+/** Bundles a script that shares zod with others if it can; `zod` is absent if it does not. */
+export async function builtWithZod(options: BuildOptions, folder: string) {
+  const zod = await sharedZod(folder);
+  if (zod === undefined) return built(options);
+  const others = new Set<string>();
+  const plugins = [zodOfInterpreter(zod, others), ...options.plugins!];
+  const made = await built({ ...options, plugins });
+  const { isAny, isRare } = takenOf(made.text);
+  if (!isAny) return made;
+  return isRare || others.size > 0 ? built(options) : { ...made, zod };
 }
 
 /**

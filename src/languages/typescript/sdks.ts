@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { SERVERS, standIn } from "./stand-in.ts";
+import { OF_SERVLET } from "./zod.ts";
 
 const { schemas } = await import("../../kit/servers/schemas-of-types.ts");
 
@@ -89,8 +90,8 @@ export const standIns = (folder: string, zods: Set<string>, isLearning: boolean)
     on.onResolve({ filter: /^[^./]/ }, ({ path, namespace, importer }) => {
       const name = found(SDKS, path) ?? found(AROUND, path);
       if (name !== undefined) return { path: name, namespace: "stand-in" };
-      if (path === ZOD) return { path, namespace: ZOD };
-      const isOurs = namespace === ZOD || /[\\/]zod-to-json-schema[\\/]/.test(importer);
+      if (path === OF_SERVLET) return { path, namespace: OF_SERVLET };
+      const isOurs = namespace === OF_SERVLET || /[\\/]zod-to-json-schema[\\/]/.test(importer);
       if (!isOurs && /^zod(\/|$)/.test(path)) zods.add(path);
       return undefined;
     });
@@ -98,15 +99,12 @@ export const standIns = (folder: string, zods: Set<string>, isLearning: boolean)
       contents: path === "sdk-types" ? TYPES : moduleOf(path),
       resolveDir: SERVERS,
     }));
-    on.onLoad({ filter: /^/, namespace: ZOD }, async () => ({
+    on.onLoad({ filter: /^/, namespace: OF_SERVLET }, async () => ({
       contents: isLearning ? await learningZod(folder) : await zodOf(folder, zods),
       resolveDir: resolve(folder),
     }));
   },
 });
-
-/** The module of the kit that has what it needs of the servlet's zod. */
-const ZOD = "edge-servlets/zod-of-servlet";
 
 const TYPES = `export * from ${JSON.stringify(standIn("sdk-v1"))};
 import { schemas } from ${JSON.stringify(standIn("schemas-of-types"))};

@@ -6,12 +6,12 @@ import { readableFiles } from "../../tools/bundle/readable-files.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { bundleFailure, loadFailure, START_MODULE } from "./messages.ts";
 import { packageOf, Packages } from "./packages.ts";
-import { built, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script.ts";
+import { built, builtWithZod, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script.ts";
 import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
 import { standIns } from "./sdks.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
 import { isXmcp, xmcpServer } from "./xmcp.ts";
-import { smallZod, withNamespace } from "./zod.ts";
+import { smallZod, withNamespace, type SharedZod } from "./zod.ts";
 
 /** A server's files, and the names that its manifest gives it. */
 export interface Server {
@@ -40,6 +40,8 @@ export interface Learnt {
 
 export interface ServerScript {
   text: string;
+  /** The zod that the interpreter must have. */
+  zod?: SharedZod | undefined;
   /** The message for an exception while loading the script. */
   explain(thrown: string): string;
 }
@@ -79,11 +81,14 @@ export async function bundleServer(server: Server, learnt?: Learnt): Promise<Ser
   };
   for (;;) {
     try {
-      const { text, places } = await built(options);
+      const { text, places, zod } = isLearning
+        ? await built(options)
+        : await builtWithZod(options, folder);
       const later = learnt !== undefined && learnt.read.length > 0 ? lateOf(learnt, lists) : "";
       const files = text.includes("__files") ? await ownFiles(folder, texts) : {};
       const mode = `${isLearning && !isDynamic}${later}`;
       return {
+        zod,
         text: `${prologueOf(text, places)} ${await arriving()} __arrive.arrive(async () => { "use strict"; const __files = ${JSON.stringify(files)};\n${text}}, ${mode});`,
         explain: (thrown) => loadFailure(thrown, places),
       };

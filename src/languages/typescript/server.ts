@@ -9,7 +9,10 @@ import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
 import { sdkOf } from "./sdks.ts";
+import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
+import { OPTIONS } from "./script.ts";
 import { bundleServer, type ServerScript } from "./server-script.ts";
+import { zodPatch } from "./zod.ts";
 import { isXmcp } from "./xmcp.ts";
 
 /** Where an entry is, if the package does not say so: the first that is there counts. */
@@ -131,11 +134,14 @@ export async function readServer(
     zods: new Set<string>(),
   };
   const learning = await bundleServer(server);
-  return async ({ interpreter, base }, cache) => {
-    const load = ({ text, explain }: ServerScript) =>
-      snapshot(interpreter, { name: "servlet.js", text }, cache, base).catch((error: unknown) => {
-        throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
-      });
+  return async (started, cache) => {
+    const { interpreter, base } = started;
+    const load = ({ text, explain }: ServerScript, packages: readonly Cached[] = []) =>
+      snapshot(interpreter, { name: "servlet.js", text }, cache, [base, ...packages]).catch(
+        (error: unknown) => {
+          throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
+        },
+      );
     const { output } = await load(learning);
     const { data: learnt } = learntSchema.safeParse(output);
     if (learnt === undefined) {
@@ -144,7 +150,8 @@ export async function readServer(
       );
     }
     const script = await bundleServer(server, learnt);
-    const loaded = await load(script);
-    return { ...loaded, text: script.text, warnings: [] };
+    const packages = script.zod && (await zodPatch(started, script.zod, OPTIONS, cache));
+    const loaded = await load(script, packages && [packages]);
+    return { ...loaded, ...(packages && { packages }), text: script.text, warnings: [] };
   };
 }

@@ -3,22 +3,28 @@ import type { Load } from "../../tools/bundle/language.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import type { Cached, Prepared } from "../../tools/bundle/wasm/prepare.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
-import { bundleScript, kitScript } from "./script.ts";
+import { bundleScript, kitScript, OPTIONS } from "./script.ts";
+import { zodPatch } from "./zod.ts";
 
 export const baseWithKit = async (interpreter: Prepared, cache: string): Promise<Cached> =>
   (await snapshot(interpreter, await kitScript(), cache)).patch;
 
 /** Bundles the servlet in this file. Throws a `Refusal` with file and line. */
 export async function readTypeScript(entry: string): Promise<Load> {
-  const { text, explain, watched, warningsFor } = await bundleScript(entry);
-  return async ({ interpreter, base }, cache) => {
+  const { text, zod, explain, watched, warningsFor } = await bundleScript(entry);
+  return async (started, cache) => {
+    const { interpreter, base } = started;
+    const packages = zod && (await zodPatch(started, zod, OPTIONS, cache));
     const load = (script: string) =>
-      snapshot(interpreter, { name: "servlet.js", text: script }, cache, base);
+      snapshot(interpreter, { name: "servlet.js", text: script }, cache, [
+        base,
+        ...(packages ? [packages] : []),
+      ]);
     const loaded = await load(text).catch((error: unknown) => {
       throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
     });
     const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
     const warnings = mayAsk ? warningsFor((await load(watched)).output) : [];
-    return { ...loaded, text, warnings };
+    return { ...loaded, ...(packages && { packages }), text, warnings };
   };
 }

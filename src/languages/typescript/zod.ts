@@ -1,7 +1,14 @@
-/** Makes zod as small as what a servlet uses of it. */
+/**
+ * Makes zod small in a servlet: what most servlets use of zod 4 is loaded into the interpreter once for all of them, as
+ * `packages` of their programs. A servlet that uses more has its own, without what it does not use.
+ */
+import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
-import { dirname } from "node:path";
-import type { Plugin } from "esbuild";
+import { dirname, join, resolve } from "node:path";
+import { build, type Plugin } from "esbuild";
+import type { StartedInterpreter } from "../../tools/bundle/language.ts";
+import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
+import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import { packageOf } from "./packages.ts";
 
 /** `import { z } from "zod"`, perhaps with other names, and `import z from "zod"`. */
@@ -45,3 +52,105 @@ export const smallZod: Plugin = {
     });
   },
 };
+
+/** Exports of zod 4 that few servlets use, and that are much of it. */
+const RARE = new Set(
+  "z default core util locales regexes fromJSONSchema compile withParser".split(" "),
+);
+
+/** The modules of zod 4 with the exports that are shared. */
+const SHARED = /^zod(\/v4)?$/;
+/** The part of its core that the stand-ins for SDKs use. */
+const OBJECT = "$ZodObject";
+/** The module of the kit that has what the stand-ins for SDKs need of a servlet's zod. */
+export const OF_SERVLET = "edge-servlets/zod-of-servlet";
+
+/** The zod that a servlet shares with others: where it is, and its exports. */
+export interface SharedZod {
+  folder: string;
+  names: readonly string[];
+}
+
+const known = new Map<string, Promise<SharedZod | undefined>>();
+
+/** The zod 4 that modules in this folder import; undefined if there is none, or an older one. */
+export async function sharedZod(folder: string): Promise<SharedZod | undefined> {
+  let found: string;
+  try {
+    found = createRequire(join(resolve(folder), "x.js")).resolve("zod/package.json");
+  } catch {
+    return undefined;
+  }
+  return known.getOrInsertComputed(dirname(found), async (zod) => {
+    const { version } = JSON.parse(await readFile(found, "utf8")) as { version: string };
+    return Number.parseInt(version) === 4
+      ? { folder: zod, names: await exportsOf(zod) }
+      : undefined;
+  });
+}
+
+async function exportsOf(folder: string): Promise<string[]> {
+  const { metafile } = await build({
+    ...{ entryPoints: [join(folder, "index.js")], bundle: true, write: false, metafile: true },
+    ...{ format: "esm", outfile: "zod.js", logLevel: "silent" },
+  });
+  return metafile.outputs["zod.js"]!.exports;
+}
+
+/** Resolves zod to what the interpreter has of it. `others` gets the modules of zod that it does not have. */
+export const zodOfInterpreter = ({ folder, names }: SharedZod, others: Set<string>): Plugin => ({
+  name: "zod of the interpreter",
+  setup(on) {
+    on.onResolve({ filter: /^zod(\/|$)/ }, async (asked) => {
+      const { path, namespace, resolveDir, kind, pluginData } = asked;
+      if (pluginData !== undefined) return undefined;
+      // The stand-ins for SDKs take from its core only what is shared.
+      if (namespace === OF_SERVLET && path === "zod/v4/core")
+        return { path: "zod", namespace: NAMESPACE };
+      const { path: file } = await on.resolve(path, { resolveDir, kind, pluginData: ASKED });
+      if (packageOf(file)?.folder === folder && SHARED.test(path))
+        return { path: "zod", namespace: NAMESPACE };
+      others.add(path);
+      return undefined;
+    });
+    on.onLoad({ filter: /^/, namespace: NAMESPACE }, () => ({
+      contents: [OBJECT, ...names].map((name, at) => taking(name, at)).join("\n"),
+    }));
+  },
+});
+
+const ASKED = Symbol("already asked");
+const NAMESPACE = "zod";
+
+/** Of these, the bundler leaves out those that a servlet does not use. */
+const taking = (name: string, at: number): string =>
+  `const z${at} = /* @__PURE__ */ __kit.zod(${JSON.stringify(name)}); export { z${at} as ${name} };`;
+
+/** The names that a script, bundled with `zodOfInterpreter`, takes; and whether the interpreter has them all. */
+export function takenOf(text: string): { isAny: boolean; isRare: boolean } {
+  const names = [...text.matchAll(/__kit\.zod\("([^"]+)"\)/g)].map(([, name]) => name!);
+  return { isAny: names.length > 0, isRare: names.some((name) => RARE.has(name)) };
+}
+
+/** The patch with which an interpreter with the kit has this zod, too. */
+export async function zodPatch(
+  { interpreter, base }: StartedInterpreter,
+  { folder, names }: SharedZod,
+  options: object,
+  cache: string,
+): Promise<Cached> {
+  const members = names.filter((name) => !RARE.has(name));
+  const { outputFiles } = await build({
+    ...options,
+    ...{ minify: true, sourcemap: false, define: { "process.env.NODE_ENV": '"production"' } },
+    stdin: {
+      contents: `import * as z from "./index.js"; import { ${OBJECT} } from "./v4/core/index.js";
+const members = { ${OBJECT}, ${members.map((name) => `${JSON.stringify(name)}: z.${name}`).join(", ")} };
+__kit.zod = (name) => members[name];`,
+      resolveDir: folder,
+    },
+    plugins: [smallZod],
+  });
+  const script = { name: "", text: outputFiles![0]!.text };
+  return (await snapshot(interpreter, script, cache, [base])).patch;
+}

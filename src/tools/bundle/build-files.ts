@@ -12,9 +12,10 @@ export function buildOf(member: Member): BuildFiles {
   const { found, dialect, prepared, parts, hash, startsOnce, neverWaits, mayAsk } = member;
   const { lists, definitions, archives, views, skills } = member;
   const { $schema: _, ...manifest } = found.manifest;
-  const { path, wasm, base, patch, exports, unrestorable } = prepared;
+  const { path, wasm, base, packages, patch, exports, unrestorable } = prepared;
   const code = new Map<string, Cached>([[parts.module, { path, bytes: wasm }]]);
   if (base !== undefined) code.set(parts.base!, base);
+  if (packages !== undefined) code.set(parts.packages!, packages);
   if (patch !== undefined) code.set(parts.patch!, patch);
   for (const { digest, path: file, bytes } of [...archives, ...views, ...(skills ? [skills] : [])])
     code.set(digest, { path: file, bytes });

@@ -46,6 +46,7 @@ export function bundleSource(
   dialect: ${JSON.stringify(dialect)},
   module: wasm${at},
   ${prepared.base === undefined ? "" : `base: base${at},`}
+  ${prepared.packages === undefined ? "" : `packages: packages${at},`}
   ${prepared.patch === undefined ? "" : `patch: patch${at},`}
   startsOnce: ${startsOnce},
   restorable: ${prepared.unrestorable === undefined},
@@ -68,6 +69,9 @@ export function bundleSource(
     ...views.map((view, nth) => `import view${at}_${nth} from ${from(view.path)};`),
     `import wasm${at} from ${from(prepared.path)};`,
     ...(prepared.base === undefined ? [] : [`import base${at} from ${from(prepared.base.path)};`]),
+    ...(prepared.packages === undefined
+      ? []
+      : [`import packages${at} from ${from(prepared.packages.path)};`]),
     ...(prepared.patch === undefined
       ? []
       : [`import patch${at} from ${from(prepared.patch.path)};`]),
@@ -109,7 +113,7 @@ const entriesIn = (source: string): Map<string, string> =>
   new Map(
     [...source.matchAll(/^ {2}name: "([^"]+)",$.*?^\}/gms)].map(([entry, name]) => [
       name!,
-      entry.replaceAll(/\b(wasm|base|patch|files|view|skills)\d+/g, "$1"),
+      entry.replaceAll(/\b(wasm|base|packages|patch|files|view|skills)\d+/g, "$1"),
     ]),
   );
 

@@ -27,10 +27,11 @@ export async function digestedFile(
 
 /** Adds the digests of a servlet's code. */
 export async function identified<T extends { prepared: Prepared }>(one: T) {
-  const { wasm, base, patch } = one.prepared;
+  const { wasm, base, packages, patch } = one.prepared;
   const parts = {
     module: digestOf(wasm),
     ...(base && { base: digestOf(base.bytes) }),
+    ...(packages && { packages: digestOf(packages.bytes) }),
     ...(patch && { patch: digestOf(patch.bytes) }),
   };
   return { ...one, parts, hash: await hashOf(parts) };

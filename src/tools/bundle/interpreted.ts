@@ -20,15 +20,16 @@ export async function loadInterpreted(
 ) {
   const base = await language.base(interpreter, cache);
   const loaded = await load({ interpreter, base }, cache, progress);
-  const { patch, output, text, hasPackages = false, warnings } = loaded;
+  const { packages, patch, output, text, hasPackages = false, warnings } = loaded;
   const { exports, manifest, asked } = described(output);
   return {
     found: withManifest(found, manifest),
     prepared: {
       ...interpreter,
       exports,
-      hash: contentHash(interpreter.hash, base.bytes, patch.bytes),
+      hash: contentHash(interpreter.hash, base.bytes, packages?.bytes ?? "", patch.bytes),
       base,
+      ...(packages && { packages }),
       patch,
     },
     // Package code is not searched, so a servlet with packages may wait.

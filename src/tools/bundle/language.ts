@@ -68,8 +68,10 @@ export interface StartedInterpreter {
   base: Cached;
 }
 
-/** A servlet as a patch over the base; `output` is the kit's description of it. */
+/** A servlet as a patch over the base and its packages; `output` is the kit's description of it. */
 export interface LoadedProgram extends Snapshot {
+  /** The patch over the base that it shares with all servlets that have the same packages. */
+  packages?: Cached;
   /** Its code, without the code of packages if `hasPackages`. */
   text: string;
   hasPackages?: boolean;

@@ -12,6 +12,7 @@ export async function servedFrom(member: Member): Promise<PreparedServlet> {
     dialect,
     module: await compiled(prepared),
     ...(prepared.base && { base: prepared.base.bytes.buffer }),
+    ...(prepared.packages && { packages: prepared.packages.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,

@@ -144,7 +144,11 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   const both = (bytes: Uint8Array) =>
     `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
   if (prepared?.patch !== undefined && isInterpreted(found.source)) {
-    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}; the interpreter that all servlets in ${found.source.language.name} share ${both(prepared.wasm)}`;
+    const { packages } = prepared;
+    const shared = packages
+      ? `; zod, which all servlets with it share, ${both(packages.bytes)}`
+      : "";
+    return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}${shared}; the interpreter that all servlets in ${found.source.language.name} share ${both(prepared.wasm)}`;
   }
   const made = ["wasm", "pinned"].includes(found.source.kind) ? "plugin" : "built";
   const image = prepared?.patch ? `, its image ${both(prepared.patch.bytes)}` : "";

@@ -48,10 +48,11 @@ export function table(members: readonly Member[]): string {
   ]);
   // Count a shared file once, such as an interpreter.
   const files = new Map(
-    members.flatMap(({ prepared: { path, wasm, base, patch }, archives, views, skills }) =>
-      [{ path, bytes: wasm }, base, patch, skills, ...archives, ...views]
-        .filter((file) => file !== undefined)
-        .map((file) => [file.path, file.bytes.length]),
+    members.flatMap(
+      ({ prepared: { path, wasm, base, packages, patch }, archives, views, skills }) =>
+        [{ path, bytes: wasm }, base, packages, patch, skills, ...archives, ...views]
+          .filter((file) => file !== undefined)
+          .map((file) => [file.path, file.bytes.length]),
     ),
   );
   const bytes = [...files.values()].reduce((sum, one) => sum + one, 0);

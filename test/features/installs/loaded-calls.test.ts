@@ -143,3 +143,17 @@ describe.each(KINDS)("%s that its user must allow", (_what, [outer, inner]) => {
     expect(outcome.said).toEqual([["declined"], expect.anything()].flat());
   });
 });
+
+test("an installed servlet has the packages that it shares with others", async () => {
+  const { packages, parts } = { ...installed("arrived"), packages: bundled("arrived").packages };
+  expect([packages, parts?.packages]).toEqual([expect.any(ArrayBuffer), "arrived packages"]);
+  const entry = new Registry(
+    { servlets: [installed("arrived")] },
+    { ...deployment, runners: [loadedRunner(loader.run.bind(loader))] },
+  ).resolve({ kind: "tool", name: "arrived_greet", input: { name: "Ada" } });
+  const ended = await perform<Json | undefined>(await entry, nobodysCall, {
+    ended: (given) => given,
+    waits: allReasons(() => undefined),
+  });
+  expect(ended).toMatchObject({ content: [{ text: expect.stringContaining("Ada") }] });
+});

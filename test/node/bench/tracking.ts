@@ -80,7 +80,7 @@ const ROWS: Record<string, Row> = {
 async function loadedScript(engine: Prepared, entry: string) {
   const { patch: base } = await snapshot(engine, await kitScript(), CACHE);
   const { text } = await bundleScript(entry);
-  const { patch, output } = await snapshot(engine, { name: "servlet.js", text }, CACHE, base);
+  const { patch, output } = await snapshot(engine, { name: "servlet.js", text }, CACHE, [base]);
   return { base, patch, exports: output as string[] };
 }
 

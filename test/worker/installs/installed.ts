@@ -67,7 +67,7 @@ export const bundled = (name: string): PreparedServlet =>
 
 /** The same servlet as an installed one. */
 export function installed(name: string, changes: Partial<PreparedServlet> = {}): PreparedServlet {
-  const { module, base, patch, files = {}, ...servlet } = bundled(name);
+  const { module, base, packages, patch, files = {}, ...servlet } = bundled(name);
   const named = (part: string, content: WebAssembly.Module | ArrayBuffer) => {
     parts.set(`${name} ${part}`, content);
     return `${name} ${part}`;
@@ -77,6 +77,7 @@ export function installed(name: string, changes: Partial<PreparedServlet> = {}):
     parts: {
       module: named("module", module!),
       ...(base && { base: named("base", base) }),
+      ...(packages && { packages: named("packages", packages) }),
       ...(patch && { patch: named("patch", patch) }),
       files: Object.fromEntries(
         Object.entries(files).map(([host, { archive }]) => [host, named(host, archive)]),

@@ -27,6 +27,7 @@ const buildSchema = once(() =>
     parts: z.strictObject({
       module: digest(),
       base: z.optional(digest()),
+      packages: z.optional(digest()),
       patch: z.optional(digest()),
       files: z.optional(z.record(z.string(), digest())),
       views: z.optional(z.record(z.string(), digest())),
@@ -48,13 +49,14 @@ const buildSchema = once(() =>
 /** A servlet without its code, as it is sent and stored. */
 export type Build = Omit<
   PreparedServlet,
-  "module" | "base" | "patch" | "files" | "views" | "skills"
+  "module" | "base" | "packages" | "patch" | "files" | "views" | "skills"
 > &
   Required<Pick<PreparedServlet, "parts">> & { skills?: Skills };
 
 /** The hash of these parts, in 64 hex digits. A waiting call continues only with a program of the same hash. */
-export async function hashOf({ module, base = "", patch = "" }: PartDigests): Promise<string> {
-  return hexDigest([module, base, patch].join(" "));
+export async function hashOf(parts: PartDigests): Promise<string> {
+  const { module, base = "", packages, patch = "" } = parts;
+  return hexDigest([module, base, ...(packages === undefined ? [] : [packages]), patch].join(" "));
 }
 
 /** Parses a build. Throws `invalid_params` if its shape or hash is wrong. */

@@ -233,7 +233,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
       modules[`${name}.bin`] = { data: await bucket.part(digest) };
       imports.push(`import ${name} from "./${name}.bin";`);
     };
-    for (const name of ["base", "patch"] as const) {
+    for (const name of ["base", "packages", "patch"] as const) {
       const digest = parts[name];
       if (digest === undefined) continue;
       await data(name, digest);

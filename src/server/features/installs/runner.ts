@@ -44,7 +44,15 @@ export interface RunnerEntrypoint extends Rpc.WorkerEntrypointBranded {
 /** The code of a servlet, and the limits of the server. */
 export interface LoadedCode extends Pick<
   Program,
-  "module" | "base" | "patch" | "hash" | "exports" | "startsOnce" | "restorable" | "checked"
+  | "module"
+  | "base"
+  | "packages"
+  | "patch"
+  | "hash"
+  | "exports"
+  | "startsOnce"
+  | "restorable"
+  | "checked"
 > {
   limits: Limits;
 }

@@ -9,10 +9,11 @@ export interface PreparedServlet {
   dialect: DialectName;
   /**
    * The prepared Wasm; absent if its code is in the bucket of builds. Servlets in TypeScript share an interpreter and
-   * its base, and each has its own patch.
+   * its base, those with the same packages share these, and each has its own patch.
    */
   module?: WebAssembly.Module;
   base?: ArrayBuffer;
+  packages?: ArrayBuffer;
   patch?: ArrayBuffer;
   /** The digests of its code and files in the bucket of builds. */
   parts?: PartDigests;
@@ -72,6 +73,7 @@ export interface ServedSkills extends Skills {
 export interface PartDigests {
   module: string;
   base?: string | undefined;
+  packages?: string | undefined;
   patch?: string | undefined;
   files?: Readonly<Record<string, string>> | undefined;
   /** Digests of its views' documents, by name. */
@@ -89,7 +91,7 @@ export type StoredPart = (
 /** A servlet whose code is in the bucket of builds, without its lists. */
 export type StoredServlet = Omit<
   PreparedServlet,
-  "module" | "base" | "patch" | "files" | "views" | "skills" | "lists" | "definitions"
+  "module" | "base" | "packages" | "patch" | "files" | "views" | "skills" | "lists" | "definitions"
 >;
 
 /** A servlet by name; with its build, if its code is in the bucket of builds. */

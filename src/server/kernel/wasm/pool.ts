@@ -31,9 +31,11 @@ export interface Program extends Code {
   hash?: string;
   /** For an interpreter: the patch that all of its servlets share. An instance with it serves any of them. */
   base?: ArrayBuffer;
+  /** The patch over the base that all servlets with the same packages share: instances serve those servlets only. */
+  packages?: ArrayBuffer;
   /**
-   * The difference of an instance when a call begins: from one with the base, from one that has started (if it
-   * `startsOnce`), or else from a new one.
+   * The difference of an instance when a call begins: from one with the base and the packages, from one that has started
+   * (if it `startsOnce`), or else from a new one.
    */
   patch?: ArrayBuffer;
   /** True if its start functions depend on nothing, so that they run once in an isolate for all calls. */
@@ -84,8 +86,8 @@ let floor = 0;
 /** Fingerprints of new instances, by patch or module; only for `checked`. */
 const fingerprints = new WeakMap<object, string>();
 
-const keyOf = ({ module, base, patch }: Program) =>
-  base === undefined ? (patch ?? module) : module;
+const keyOf = ({ module, base, packages, patch }: Program) =>
+  base === undefined ? (patch ?? module) : (packages ?? module);
 
 /**
  * A pristine instance for this guest, idle or new, but not the spare one if the instance `isKept` after the call. For
@@ -266,10 +268,11 @@ function newPool(program: Program): Pool | Promise<Pool> {
 
 /** The pool of a program, with the image of an instance that has started. */
 function poolOf(program: Program, instance: Instance): Pool {
-  const { base, patch } = program;
+  const { base, packages, patch } = program;
   const { exports } = instance;
-  const shared = base ?? patch;
-  if (isBornStarted(program) && shared !== undefined) applyPatch(instance, shared);
+  const shared = base === undefined ? [patch] : [base, packages];
+  if (isBornStarted(program))
+    for (const one of shared) if (one !== undefined) applyPatch(instance, one);
   // Another call may have made the pool meanwhile.
   const known = pools.get(keyOf(program));
   const pool: Pool = known ?? { pristine: imageOf(exports), idle: [], worth: 0 };

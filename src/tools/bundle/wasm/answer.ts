@@ -12,12 +12,13 @@ export async function answer(asked: WarmUpInput): Promise<object> {
   const known = { ...warm, ...(warmed && { patch: warmed.toBase64() }) };
   const calls = new Set<string>();
   const logs: string[] = [];
-  const { dialect, exports, idsAsGiven, module, base, patch, allowedHosts, fuel } = asked;
+  const { dialect, exports, idsAsGiven, module, base, packages, patch, allowedHosts, fuel } = asked;
   const { connect, userFunctions } = dialects[dialect];
   const program = {
     module,
     userFunctions,
     ...(base && { base }),
+    ...(packages && { packages }),
     ...(patch && { patch }),
     startsOnce: warm.startsOnce,
   };

@@ -78,13 +78,14 @@ export async function askServlets(
 }
 
 async function ask({ folders, prepared, ...rest }: ListQuestion): Promise<string> {
-  const { wasm, base, patch, exports } = prepared;
+  const { wasm, base, packages, patch, exports } = prepared;
   const answer = await answerTo({
     ...rest,
     ...(folders && { files: filesIn(folders) }),
     exports,
     module: await WebAssembly.compile(wasm),
     ...(base && { base: base.bytes.buffer }),
+    ...(packages && { packages: packages.bytes.buffer }),
     ...(patch && { patch: patch.bytes.buffer }),
   });
   return JSON.stringify(answer);

@@ -45,6 +45,8 @@ export interface Prepared {
   hash: string;
   /** Of an interpreter: the patch that its servlets share. */
   base?: Cached;
+  /** Of an interpreter: the patch over the base that its servlets with the same packages share. */
+  packages?: Cached;
   /** Makes an instance, or an interpreter's with the base, one in which calls begin. */
   patch?: Cached;
   /** Why an instance cannot be restored to its pristine state; absent if it can. */

@@ -23,7 +23,7 @@ export interface Snapshot {
   output: unknown;
 }
 
-/** A script, and the name that it has in the traces of errors. */
+/** A script, and the name that it has in the traces of errors; with an empty name, traces have no lines of it. */
 export interface Loaded {
   name: string;
   text: string;
@@ -32,7 +32,7 @@ export interface Loaded {
 }
 
 /**
- * The patch that makes an interpreter which has started, or has the `base`, one that has loaded `script`.
+ * The patch that makes an interpreter which has started, and has the patches of `bases`, one that has loaded `script`.
  *
  * Throws a `Refusal` with what the script threw.
  */
@@ -40,10 +40,10 @@ export async function snapshot(
   interpreter: Prepared,
   script: Loaded,
   cache: string,
-  base?: Cached,
+  bases: readonly Cached[] = [],
 ): Promise<Snapshot> {
   const bytecode = () => compiled(interpreter, script);
-  return snapshotOf(interpreter, { key: JSON.stringify(script), bytecode }, cache, base);
+  return snapshotOf(interpreter, { key: JSON.stringify(script), bytecode }, cache, bases);
 }
 
 /** What is loaded into an interpreter: its key names it, `bytecode` gives what its export `edge_load` takes. */
@@ -57,25 +57,26 @@ export async function snapshotOf(
   interpreter: Prepared,
   input: Input,
   cache: string,
-  base?: Cached,
+  bases: readonly Cached[] = [],
 ): Promise<Snapshot> {
-  const key = contentHash(interpreter.hash, await ownText, base?.bytes ?? "", input.key);
+  const under = bases.length === 0 ? [""] : bases.map(({ bytes }) => bytes);
+  const key = contentHash(interpreter.hash, await ownText, ...under, input.key);
   const path = join(cache, `${key.slice(0, 32)}.bin`);
-  return shared(path, () => taken(path, interpreter, input, base));
+  return shared(path, () => taken(path, interpreter, input, bases));
 }
 
 async function taken(
   path: string,
   interpreter: Prepared,
   input: Input,
-  base: Cached | undefined,
+  bases: readonly Cached[],
 ): Promise<Snapshot> {
   const note = path.replace(/bin$/, "output.json");
   const [patch, output] = [await readIfThere(path), await readIfThere(note)];
   if (patch !== undefined && output !== undefined) {
     return { patch: { path, bytes: patch }, output: parseJson(decoder.decode(output)) };
   }
-  const made = await load(interpreter, await input.bytecode(), base);
+  const made = await load(interpreter, await input.bytecode(), bases);
   await writeWhole(path, made.patch);
   await writeWhole(note, made.output);
   return { patch: { path, bytes: made.patch }, output: parseJson(made.output) };
@@ -102,7 +103,7 @@ async function compiled(
   { name, text, within = {} }: Loaded,
 ): Promise<Uint8Array> {
   const bytecodeOf = (source: string) =>
-    runInterpreter(interpreter, undefined, INTERPRETER_EXPORTS.compile, `${name}\0${source}`);
+    runInterpreter(interpreter, [], INTERPRETER_EXPORTS.compile, `${name}\0${source}`);
   let whole = text;
   for (const [word, source] of Object.entries(within)) {
     whole = whole.replace(word, (await bytecodeOf(source)).toBase64());
@@ -110,19 +111,19 @@ async function compiled(
   return bytecodeOf(whole);
 }
 
-/** Runs an export in an instance of its own, which has the `base`; gives its output. Throws a `Refusal` where it fails. */
+/** Runs an export in an instance of its own, which has the patches of `bases`; gives its output. Throws a `Refusal` where it fails. */
 export async function runInterpreter(
   interpreter: Prepared,
-  base: Cached | undefined,
+  bases: readonly Cached[],
   name: string,
   input: string | Uint8Array,
 ): Promise<Uint8Array> {
-  const { run } = await started(interpreter, base);
+  const { run } = await started(interpreter, bases);
   return (await run(name, input)) ?? new Uint8Array();
 }
 
-async function load(interpreter: Prepared, input: Uint8Array, base: Cached | undefined) {
-  const loader = await started(interpreter, base);
+async function load(interpreter: Prepared, input: Uint8Array, bases: readonly Cached[]) {
+  const loader = await started(interpreter, bases);
   const before = memoryOf(loader.instance.exports).slice();
   const output = await loader.run(INTERPRETER_EXPORTS.load, input);
   // What was freed while it ran would be part of the patch.
@@ -155,14 +156,14 @@ export function bundlingGuest(): { guest: Guest; logs: string[] } {
   return { guest: new Guest(setup, journal), logs };
 }
 
-/** An interpreter that has started and has the `base`, and a way to run its exports. */
-async function started(interpreter: Prepared, base: Cached | undefined) {
+/** An interpreter that has started and has the patches of `bases`, and a way to run its exports. */
+async function started(interpreter: Prepared, bases: readonly Cached[]) {
   const { guest, logs } = bundlingGuest();
   const instance = instantiate({ module: await moduleOf(interpreter), userFunctions }, guest);
   const { exports } = instance;
   guest.attach(exports, { fuel: BUNDLE_FUEL });
   await runExport(instance, "edge_start");
-  if (base !== undefined) applyPatch(instance, base.bytes.buffer);
+  for (const { bytes } of bases) applyPatch(instance, bytes.buffer);
   return {
     instance,
     /** Runs an export; gives a copy of its output. Throws a `Refusal` where it fails. */

@@ -29,8 +29,9 @@ const NO_NETWORK =
 /** A servlet, and how it is to be warmed up. */
 export interface WarmUpInput {
   module: WebAssembly.Module;
-  /** Of an interpreter: the patch that its servlets share, and this one's. */
+  /** Of an interpreter: the patches that its servlets share, and this one's. */
   base?: ArrayBuffer;
+  packages?: ArrayBuffer;
   patch?: ArrayBuffer;
   dialect: DialectName;
   exports: string[];
@@ -194,7 +195,7 @@ class Warming {
 
 /** An instance that has started, with its script loaded where it is an interpreter, and what that asked for. */
 async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks: string[] }> {
-  const { base, patch, dialect, module } = asked;
+  const { base, packages, patch, dialect, module } = asked;
   const code = { module, userFunctions: dialects[dialect].userFunctions };
   const journal = new WatchedJournal(new Set(), startWorld);
   const guest = new Guest(nobody, journal);
@@ -204,6 +205,7 @@ async function start(asked: WarmUpInput): Promise<{ warming: Warming; startAsks:
     guest.attach(exports);
     await runExport(instance, "edge_start");
     applyPatch(instance, base);
+    if (packages !== undefined) applyPatch(instance, packages);
   }
   const warming = new Warming(instance, memoryOf(exports).slice(), asked.allowedHosts);
   if (patch !== undefined) applyPatch(instance, patch);
