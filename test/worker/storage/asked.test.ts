@@ -1,6 +1,6 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { copiesOf } from "../../../src/server/kernel/storage/copies.ts";
+import { copiesOf, KnownAnswer } from "../../../src/server/kernel/storage/copies.ts";
 import { asked } from "../index.ts";
 import { as, callOf, keyed, prepare } from "../calls/client.ts";
 import { from, isolate, sharedObjects } from "../shared-objects.ts";
@@ -45,4 +45,13 @@ describe("isolates ask copies, and these the original:", () => {
     const originals = asked.filter((one) => one === original).length;
     expect(originals).toBeLessThanOrEqual(new Set(copies).size);
   });
+});
+
+test("what a copy passes on has no disposer, which would be a stub for each object that gets it", async () => {
+  const result = { keys: ["a"], [Symbol.dispose]: () => {} };
+  const known = new KnownAnswer(
+    async () => result,
+    () => 1000,
+  );
+  expect(Reflect.ownKeys(await known.get())).toEqual(["keys"]);
 });

@@ -35,7 +35,7 @@ export function nearestCopy<T extends Rpc.DurableObjectBranded>(
 export const originalOf = (name = ""): string | undefined => /^(.*) \d+$/.exec(name)?.[1];
 
 /** An original's answer as cached by a copy, which asks again at most every `ms()`. */
-export class KnownAnswer<T> {
+export class KnownAnswer<T extends object> {
   readonly #ask: () => Promise<T>;
   readonly #ms: () => number;
   #answer: Promise<T> | undefined;
@@ -49,11 +49,20 @@ export class KnownAnswer<T> {
   get(): Promise<T> {
     if (this.#answer !== undefined && isRecent(this.#at, this.#ms())) return this.#answer;
     this.#at = Date.now();
-    const answer = this.#ask();
+    const answer = this.#ask().then(undisposed);
     this.#answer = answer;
     answer.catch(() => {
       if (this.#answer === answer) this.#answer = undefined;
     });
     return answer;
   }
+}
+
+/**
+ * The members of a result of RPC alone: with its disposer, each object that it is returned to would get a stub that must be
+ * disposed of.
+ */
+function undisposed<T extends object>(result: T): T {
+  const { [Symbol.dispose as keyof T]: _, ...members } = result;
+  return members as T;
 }
