@@ -73,11 +73,11 @@
     return `${sources.files[place[2]]}:${place[3] + 1}`;
   };
   const inSource = (trace) =>
-    !trace.includes(".js:")
+    !/(?:\.js|<null>):/.test(trace)
       ? trace
       : trace
-          // The first line of a script has what is not its author's.
-          .replace(/\n[^\n]*\b(?:kit\.js:|servlet\.js:1\b)[^\n]*/g, "")
+          // The kit and packages that servlets share have no lines; the first line of a script has what is not its author's.
+          .replace(/\n[^\n]*(?:<null>:0:|\bservlet\.js:1\b)[^\n]*/g, "")
           .replace(/\bservlet\.js:(\d+)(?::\d+)?/g, (_, line) => sourceOf(Number(line)));
   const { __D: call, __E: exchange, __H: log, __L: evaluate } = globalThis;
   globalThis.__host = {

@@ -208,7 +208,7 @@ async function bundleKit(): Promise<Loaded> {
   });
   const text = await minified({ entryPoints: [join(sdk, `kit${OWN_EXTENSION}`)] });
   const within = Object.fromEntries(await Promise.all(lazy)) as Record<string, string>;
-  return { name: "kit.js", text: `${prelude}${text}`, within };
+  return { name: "", text: `${prelude}${text}`, within };
 }
 
 const SHARED = "shared";
