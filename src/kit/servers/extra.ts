@@ -94,7 +94,7 @@ export function clientVersion(): { name: string; version: string } | undefined {
  * `@modelcontextprotocol/sdk` the other members. All are own members, as authors copy it. `verified` is the `requestState`
  * as the server's `verify` returned it.
  */
-export const extraOf = (method: string, verified?: unknown) => ({
+export const verifiedExtra = (method: string, verified: unknown) => ({
   get signal() {
     return context.signal;
   },
@@ -147,4 +147,16 @@ export const extraOf = (method: string, verified?: unknown) => ({
   },
 });
 
-export type Extra = ReturnType<typeof extraOf>;
+export type Extra = ReturnType<typeof verifiedExtra>;
+
+/** By method: its members are about the running call, and are made when the servlet is built. */
+const extras = new Map(
+  ["tools/call", "resources/read", "prompts/get", "completion/complete"].map((method) => [
+    method,
+    verifiedExtra(method, undefined),
+  ]),
+);
+
+/** The last argument of handlers, without a state. */
+export const extraOf = (method: string): Extra =>
+  extras.get(method) ?? verifiedExtra(method, undefined);

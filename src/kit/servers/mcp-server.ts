@@ -243,18 +243,16 @@ export class McpServer {
   #toolOf(one: Registered, name: string): ToolSpec {
     const { callback, inputSchema, outputSchema, paramsSchema = inputSchema } = one;
     const input = schemaOf(paramsSchema, `The schema of the tool ${name}`);
-    const extra = () => this.server.extraFor("tools/call");
-    const call =
-      input === undefined
-        ? async () => callback(await extra())
-        : async (args: unknown) => callback(args, await extra());
     return {
       ...listed(one, ["title", "description", "annotations", "icons", "_meta"]),
       input: input ?? ANY_ARGUMENTS,
       ...(outputSchema !== undefined && { output: outputSchema }),
       handler: async (args: unknown) => {
         try {
-          return (await call(args)) as never;
+          const given = this.server.extraFor("tools/call");
+          const extra = given instanceof Promise ? await given : given;
+          const result = input === undefined ? callback(extra) : callback(args, extra);
+          return (await result) as never;
         } catch (error) {
           if (!(error instanceof ProtocolError)) throw error;
           if (error.code === ErrorCode.UrlElicitationRequired) throw error;

@@ -10,6 +10,7 @@ import {
   elicit,
   type Extra,
   extraOf,
+  verifiedExtra,
   log,
   notify,
 } from "./extra.ts";
@@ -81,7 +82,7 @@ export class Server implements Offer {
     const state = context.requestState;
     if (verify === undefined || state === undefined) return extraOf(method);
     return Promise.resolve(verify(state, extraOf(method))).then(
-      (verified) => extraOf(method, verified),
+      (verified) => verifiedExtra(method, verified),
       () => {
         throw new RpcError(-32602, "The state of the call is not the server's.");
       },
