@@ -247,4 +247,6 @@ export interface Client {
   views: boolean;
   /** The caller: `anonymous`, or the name that the caller's credential proves. */
   principal?: string;
+  /** The session, by an opaque name; undefined for clients without sessions. */
+  session?: string;
 }

@@ -74,6 +74,8 @@ class Client:
     """The revision of MCP that it speaks."""
     principal: str | None = None
     """Who is calling: `anonymous`, or the name that their credential proves."""
+    session: str | None = None
+    """The session, by an opaque name; None for clients without sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Context(Members):
         return Client(
             capabilities,
             "text/html;profile=mcp-app" in (views.get("mimeTypes") or ()),
-            *map(client.get, ("name", "version", "protocolVersion", "principal")),
+            *map(client.get, ("name", "version", "protocolVersion", "principal", "session")),
         )
 
     @property

@@ -82,7 +82,7 @@ export abstract class McpAgent {
     return elicit(params, options);
   }
   getSessionId(): string {
-    return (context.client as { session?: string }).session ?? "";
+    return context.client.session ?? "";
   }
   getTransportType(): string {
     return "streamable-http";

@@ -109,7 +109,7 @@ export const verifiedExtra = (method: string, verified: unknown) => ({
   },
   /** An opaque id of the session, if there is one. */
   get sessionId() {
-    return (context.client as { session?: string }).session;
+    return context.client.session;
   },
   /** Servlets do not see HTTP headers. */
   get requestInfo() {

@@ -249,8 +249,8 @@ export class McpServer {
       ...(outputSchema !== undefined && { output: outputSchema }),
       handler: async (args: unknown) => {
         try {
-          const given = this.server.extraFor("tools/call");
-          const extra = given instanceof Promise ? await given : given;
+          const ready = this.server.extraFor("tools/call");
+          const extra = ready instanceof Promise ? await ready : ready;
           const result = input === undefined ? callback(extra) : callback(args, extra);
           return (await result) as never;
         } catch (error) {

@@ -1,6 +1,6 @@
 /** Bundles a servlet in TypeScript and its packages into one script with a source table. */
 import { readFile } from "node:fs/promises";
-import { basename, dirname, extname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { build, type BuildFailure, type BuildOptions, type Plugin } from "esbuild";
 import { DOCS, OWN_EXTENSION } from "../../tools/bundle/own.ts";
 import { readableFiles } from "../../tools/bundle/readable-files.ts";
@@ -9,6 +9,7 @@ import type { Loaded } from "../../tools/bundle/wasm/snapshot.ts";
 import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messages.ts";
 import { Packages, packageOf } from "./packages.ts";
 import { SourceLocations } from "./places.ts";
+import { localeWarnings } from "./sources.ts";
 import { sharedZod, smallZod, takenOf, zodOfInterpreter, type SharedZod } from "./zod.ts";
 
 export const sdk = resolve(import.meta.dirname, "../../kit");
@@ -23,6 +24,8 @@ export interface ServletScript {
   watched: string;
   /** Warnings for these uses. */
   warningsFor(asked: unknown): string[];
+  /** Warnings for what has no meaning in a servlet. */
+  warnings: string[];
 }
 
 /**
@@ -33,12 +36,13 @@ export interface ServletScript {
 export async function bundleScript(entry: string): Promise<ServletScript> {
   const folder = dirname(entry);
   const packages = new Packages(folder);
+  const sources = new Map<string, string>();
   const options = {
     ...OPTIONS,
     // As in servlets.tsconfig.json, and independent of the author's tsconfig.json.
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     stdin: await startOf(entry),
-    plugins: [readableFiles(folder), ownPackage, smallZod, packages.plugin],
+    plugins: [readableFiles(folder), ownPackage, textsOf(sources), smallZod, packages.plugin],
   };
   for (;;) {
     try {
@@ -50,6 +54,7 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
         text: `${table} try {\n${text}${check}${AT_END}`,
         explain: (thrown) => loadFailure(thrown, places),
         watched: `${table} ${WATCH} try {\n${text}__host.output(JSON.stringify(__asked));${AT_END}`,
+        warnings: localeWarnings(sources),
         warningsFor: (asked) => scopeWarnings(asked, places, text.split("\n")),
       };
     } catch (error) {
@@ -59,6 +64,18 @@ export async function bundleScript(entry: string): Promise<ServletScript> {
     }
   }
 }
+
+/** Keeps the texts of the author's modules. */
+const textsOf = (sources: Map<string, string>): Plugin => ({
+  name: "texts",
+  setup(on) {
+    on.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: "file" }, async ({ path }) => {
+      if (packageOf(path) === undefined && !path.startsWith(sdk))
+        sources.set(relative(".", path), await readFile(path, "utf8"));
+      return undefined;
+    });
+  },
+});
 
 /** The statements with which a script begins, in one line. */
 export const prologueOf = (text: string, places: SourceLocations): string =>

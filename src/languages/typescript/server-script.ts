@@ -9,6 +9,7 @@ import { packageOf, Packages } from "./packages.ts";
 import { built, builtWithZod, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script.ts";
 import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
 import { standIns } from "./sdks.ts";
+import type { Sources } from "./sources.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
 import { isXmcp, xmcpServer } from "./xmcp.ts";
 import { smallZod, withNamespace, type SharedZod } from "./zod.ts";
@@ -42,6 +43,8 @@ export interface ServerScript {
   text: string;
   /** The zod that the interpreter must have. */
   zod?: SharedZod | undefined;
+  /** The author's modules, by the paths that messages name. */
+  sources: Sources;
   /** The message for an exception while loading the script. */
   explain(thrown: string): string;
 }
@@ -89,6 +92,7 @@ export async function bundleServer(server: Server, learnt?: Learnt): Promise<Ser
       const mode = `${isLearning && !isDynamic}${later}`;
       return {
         zod,
+        sources: new Map([...texts].map(([path, source]) => [relative(".", path), source])),
         text: `${prologueOf(text, places)} ${await arriving()} __arrive.arrive(async () => { "use strict"; const __files = ${JSON.stringify(files)};\n${text}}, ${mode});`,
         explain: (thrown) => loadFailure(thrown, places),
       };

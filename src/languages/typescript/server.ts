@@ -9,6 +9,7 @@ import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
 import { sdkOf } from "./sdks.ts";
+import { warningsFor } from "./sources.ts";
 import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
 import { OPTIONS } from "./script.ts";
 import { bundleServer, type ServerScript } from "./server-script.ts";
@@ -152,6 +153,11 @@ export async function readServer(
     const script = await bundleServer(server, learnt);
     const packages = script.zod && (await zodPatch(started, script.zod, OPTIONS, cache));
     const loaded = await load(script, packages && [packages]);
-    return { ...loaded, ...(packages && { packages }), text: script.text, warnings: [] };
+    return {
+      ...loaded,
+      ...(packages && { packages }),
+      text: script.text,
+      warnings: warningsFor(script.sources, manifest),
+    };
   };
 }

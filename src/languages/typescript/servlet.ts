@@ -11,7 +11,7 @@ export const baseWithKit = async (interpreter: Prepared, cache: string): Promise
 
 /** Bundles the servlet in this file. Throws a `Refusal` with file and line. */
 export async function readTypeScript(entry: string): Promise<Load> {
-  const { text, zod, explain, watched, warningsFor } = await bundleScript(entry);
+  const { text, zod, explain, watched, warnings: own, warningsFor } = await bundleScript(entry);
   return async (started, cache) => {
     const { interpreter, base } = started;
     const packages = zod && (await zodPatch(started, zod, OPTIONS, cache));
@@ -24,7 +24,7 @@ export async function readTypeScript(entry: string): Promise<Load> {
       throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
     });
     const mayAsk = /\b(?:Date|random|performance)\b/.test(text);
-    const warnings = mayAsk ? warningsFor((await load(watched)).output) : [];
-    return { ...loaded, ...(packages && { packages }), text, warnings };
+    const asked = mayAsk ? warningsFor((await load(watched)).output) : [];
+    return { ...loaded, ...(packages && { packages }), text, warnings: [...own, ...asked] };
   };
 }

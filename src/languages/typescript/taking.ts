@@ -9,6 +9,18 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { namedFiles, nodeFile } from "./node-modules.ts";
 import { isStandIn, sdkOf } from "./sdks.ts";
 import { serverIn } from "./server.ts";
+import {
+  noMeaningIn,
+  at,
+  firstPlaces,
+  keptIn,
+  lineAt,
+  matchesIn,
+  OF_PROCESS,
+  variablesRead,
+  type SourceLine,
+  type Sources,
+} from "./sources.ts";
 import { isXmcp, xmcpFiles } from "./xmcp.ts";
 
 /** A servlet's files by their paths in its folder, and what its author is told. */
@@ -16,17 +28,6 @@ export interface Taken {
   files: Map<string, string | Uint8Array>;
   notes: string[];
 }
-
-/** A line of a file, for messages. */
-interface Place {
-  file: string;
-  line: number;
-}
-
-const at = ({ file, line }: Place): string => `${file}:${line}`;
-
-/** The author's files, by their paths below the server's folder. */
-type Sources = ReadonlyMap<string, string>;
 
 /** Takes the server in this folder, or whose entry this file is. Throws a `Refusal` if there is none. */
 export async function takeServer(path: string): Promise<Taken> {
@@ -116,7 +117,7 @@ async function importsOf(entries: readonly string[]) {
 async function readAll(folder: string, entry: string) {
   const inputs = await importsOf([entry, ...(isXmcp(entry) ? await xmcpFiles(entry) : [])]);
   const sources = new Map<string, string>();
-  const packages = new Map<string, Place>();
+  const packages = new Map<string, SourceLine>();
   for (const [path, { imports }] of Object.entries(inputs)) {
     const file = relative(resolve(folder), resolve(path)).replaceAll("\\", "/");
     if (file.startsWith("..")) {
@@ -134,44 +135,7 @@ async function readAll(folder: string, entry: string) {
   return { sources, packages };
 }
 
-/** The line of an offset in a text. */
-const lineAt = (text: string, offset: number): number =>
-  text.slice(0, Math.max(0, offset)).split("\n").length;
-
-/** Each match of a pattern in the sources, with its place. */
-function* matches(
-  sources: Sources,
-  pattern: RegExp,
-): Generator<RegExpExecArray & { place: Place }> {
-  for (const [file, text] of sources) {
-    for (const found of text.matchAll(pattern)) {
-      yield Object.assign(found, { place: { file, line: lineAt(text, found.index) } });
-    }
-  }
-}
-
-/** The first place of each name that a pattern finds. */
-function firstPlaces(sources: Sources, pattern: RegExp): Map<string, Place> {
-  const found = new Map<string, Place>();
-  for (const { 1: name, place } of matches(sources, pattern)) {
-    if (name !== undefined && !found.has(name)) found.set(name, place);
-  }
-  return found;
-}
-
 const SECRET = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE/i;
-/** Variables that say how a server is started, which means nothing here. */
-const OF_PROCESS = new Set([
-  "NODE_ENV",
-  "PORT",
-  "HOST",
-  "PATH",
-  "HOME",
-  "DEBUG",
-  "CI",
-  "PWD",
-  "USER",
-]);
 const URL_HOST = /["'`=]https?:\/\/([\w-]+(?:\.[\w-]+)+)(?::\d+)?(?=[/"'`?$\s]|$)/g;
 /** Hosts of this machine, and of addresses that are names only. */
 const NO_HOST =
@@ -184,10 +148,7 @@ function manifestOf(sources: Sources, entry: string, example: Sources) {
   const parts = [hostsIn, environmentIn, stateIn, listsIn].map((read) => read(sources, example));
   const notes = [`${entry} is the entry; no file of it was changed`];
   for (const part of parts) notes.push(...part.notes);
-  for (const [pattern, advice] of ADVICE) {
-    const found = matches(sources, pattern).next().value;
-    if (found !== undefined) notes.push(`${at(found.place)}: ${advice}`);
-  }
+  notes.push(...noMeaningIn(sources));
   const manifest: ManifestPart = { $schema: "" };
   for (const part of parts) Object.assign(manifest, part.manifest);
   return { manifest, notes };
@@ -208,7 +169,7 @@ function hostsIn(sources: Sources, example: Sources): Part {
     return { manifest: { allowed_hosts: [...hosts.keys()] }, notes: [...notes] };
   }
   const unknown = /\bfetch\(\s*(?!["'`]|req|c\.req)[^),]{1,40}|`https?:\/\/\$\{[^}]*\}/g;
-  const notes = matches(sources, unknown).map(
+  const notes = matchesIn(sources, unknown).map(
     ({ 0: text, place }) =>
       `${at(place)}: it makes a request whose host is not written there (${text.trim()}): add the host to allowed_hosts`,
   );
@@ -216,16 +177,16 @@ function hostsIn(sources: Sources, example: Sources): Part {
 }
 
 function environmentIn(sources: Sources, example: Sources): Part {
-  const read = variablesIn(sources);
+  const read = variablesRead(sources);
   for (const [name, place] of firstPlaces(example, /^(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)) {
     if (!read.has(name) && !OF_PROCESS.has(name)) read.set(name, place);
   }
-  const isSecret = ([name]: [string, Place]) => SECRET.test(name);
+  const isSecret = ([name]: [string, SourceLine]) => SECRET.test(name);
   const [secrets, variables] = [
     [...read].filter(isSecret),
     [...read].filter((one) => !isSecret(one)),
   ];
-  const told = (one: [string, Place]) =>
+  const told = (one: [string, SourceLine]) =>
     isSecret(one)
       ? "allowed_secrets has it, by its name: set it by `npx wrangler secret put`"
       : "env_vars has it: set it under [vars]";
@@ -261,7 +222,7 @@ const LIST_HANDLER =
   /setRequestHandler\(\s*(?:List\w+RequestSchema|["'][\w/]+\/list["'])\s*,\s*(?:async\s*)?(?:(\w+)\s*\)|\([^)]*\)\s*=>[^;]*;)/g;
 
 function listsIn(sources: Sources): Part {
-  for (const found of matches(sources, LIST_HANDLER)) {
+  for (const found of matchesIn(sources, LIST_HANDLER)) {
     const { 0: whole, 1: name } = found;
     const text = name === undefined ? whole : functionIn(sources, name);
     if (!/\bawait\b|\bfetch\(/.test(text)) continue;
@@ -280,83 +241,8 @@ function functionIn(sources: Sources, name: string): string {
   return "";
 }
 
-/** The variables that the sources read, but those of the process. */
-function variablesIn(sources: Sources): Map<string, Place> {
-  const found = firstPlaces(sources, /\bprocess\.env(?:\.|\[["'])([A-Za-z_]\w*)/g);
-  const destructured = matches(sources, /\{([^{}]*)\}\s*=\s*(?:process\.env|(?:this\.)?env)\b/g);
-  for (const { 1: names = "", place } of destructured) {
-    for (const [, name] of names.matchAll(/(?:^|,)\s*([A-Z]\w*)/g))
-      if (!found.has(name!)) found.set(name!, place);
-  }
-  for (const [name, place] of firstPlaces(sources, /\b(?:this\.)?env\.([A-Z][A-Z0-9_]*)\b/g)) {
-    if (!found.has(name)) found.set(name, place);
-  }
-  for (const name of OF_PROCESS) found.delete(name);
-  return found;
-}
-
-/** What is kept in variables of modules, or in the state of an agent; undefined if nothing is. */
-function keptIn(sources: Sources): { place: Place; what: string } | undefined {
-  for (const { place } of matches(sources, /\bthis\.setState\(/g))
-    return { place, what: "the agent's state" };
-  for (const [file, text] of sources) {
-    const declared =
-      /^(?:export\s+)?(?:let\s+(\w+)|const\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}))/gm;
-    for (const found of text.matchAll(declared)) {
-      const name = (found[1] ?? found[2])!;
-      const written = new RegExp(
-        `^[ \\t]+.*\\b${name}(?:\\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\.\\w+\\s*=[^=]|(?:\\s*[-+*]?=[^=]|\\+\\+|--))`,
-        "m",
-      );
-      if (written.test(text.slice(found.index + found[0].length))) {
-        return { place: { file, line: lineAt(text, found.index) }, what: `the variable ${name}` };
-      }
-    }
-    const fields =
-      /^[ \t]+(?:private\s+|protected\s+|readonly\s+|public\s+)*(#?\w+)(?:\s*:[^=;\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}|\d+\s*;)/gm;
-    for (const found of text.matchAll(fields)) {
-      const written = new RegExp(
-        `\\bthis\\.${found[1]}(?:\\.(?:set|add|delete|clear|push|pop|shift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\s*[-+]?=[^=]|\\+\\+|--)`,
-      );
-      if (/\bclass\b/.test(text.slice(0, found.index)) && written.test(text)) {
-        return { place: { file, line: lineAt(text, found.index) }, what: `the field ${found[1]}` };
-      }
-    }
-  }
-  return undefined;
-}
-
-/** What has no meaning here, with what to do. */
-const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [
-    /\bnew\s+OAuthProvider\b|\bwithMcpAuth\(|\bmcpAuthRouter\(|\brequireBearerAuth\(/g,
-    "sign-in is the server's, in front of its servlets, and this one is left out: docs/access.md",
-  ],
-  [
-    /\bthis\.props\.(?!principal)\w+/g,
-    "`this.props` has the caller's `principal` and nothing of a sign-in of its own",
-  ],
-  [
-    /\b(?:requestInfo|req)\??\.headers\b/g,
-    "servlets see no headers of HTTP: put the value into env_vars, or ask for it",
-  ],
-  [
-    /\bextra\??\.authInfo\??\.token\b/g,
-    "the caller's token is not given to servlets: use an account (docs/accounts.md)",
-  ],
-  [
-    /\bextra\??\.sessionId\b/g,
-    '"state": "session" keeps values for each session, without a map by its id',
-  ],
-  [/\bsetInterval\(/g, "work after the answer is lost: a call ends with its answer"],
-  [
-    /toLocale\w*String\(\s*["']|\bIntl\.\w+|\.localeCompare\([^)]*,/g,
-    "there is no Intl in a servlet: format by a package, such as date-fns",
-  ],
-];
-
 /** What is to be installed, and what cannot work; `described` is the server's package.json. */
-function packageNotes(packages: ReadonlyMap<string, Place>, described: object): string[] {
+function packageNotes(packages: ReadonlyMap<string, SourceLine>, described: object): string[] {
   const { dependencies, devDependencies } = described as Record<string, object | undefined>;
   const ranges = { ...devDependencies, ...dependencies } as Record<string, string>;
   const wanted = new Set<string>();

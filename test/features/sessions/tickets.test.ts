@@ -19,7 +19,7 @@ import {
   server as usual,
 } from "../../worker/calls/client.ts";
 import { ELICIT, http, log, NIGHT, saidIn, steps } from "../../worker/calls/plans.ts";
-import { post } from "../../worker/server.ts";
+import { ask, post } from "../../worker/server.ts";
 import { eventually } from "../../worker/waiting.ts";
 import { Events, messageIn, SessionClient } from "../../worker/mcp/legacy/session-client.ts";
 import { objectOf, objects, planned, textsOf } from "../../worker/mcp/legacy/session-steps.ts";
@@ -62,6 +62,23 @@ function answering(): (string | null)[] {
   });
   return keys;
 }
+
+test("servlets get an opaque name of the session, the same with and without an object", async () => {
+  const named = async (client: SessionClient): Promise<string> => {
+    const { result } = await messageIn(await client.call("arrived_session", {}));
+    return result?.["content"][0].text as string;
+  };
+  const client = await begun();
+  const name = await named(client);
+  expect(name).toMatch(/^[0-9a-f]{32}$/);
+  expect(client.object).not.toContain(name);
+  expect(await named(client)).toBe(name);
+  expect(await named(await begun())).not.toBe(name);
+  const stored = await begun({ stored: true });
+  expect(await named(stored)).toMatch(/^[0-9a-f]{32}$/);
+  const { result } = await ask("tools/call", { name: "arrived_session", arguments: {} });
+  expect(JSON.stringify(result)).toContain("undefined");
+});
 
 describe("a session that says and asks nothing", () => {
   test("has no object", async () => {

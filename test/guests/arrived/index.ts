@@ -33,6 +33,12 @@ server.registerTool(
   },
 );
 
+server.registerTool(
+  "arrived_session",
+  { description: "Names the session.", inputSchema: {} },
+  async (_args, { sessionId }) => ({ content: [{ type: "text", text: String(sessionId) }] }),
+);
+
 async function main() {
   await server.connect(new StdioServerTransport());
 }

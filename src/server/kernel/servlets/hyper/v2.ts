@@ -1,3 +1,5 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { CompletionRequest } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Json, Lists } from "../../core/model.ts";
@@ -126,15 +128,26 @@ function givenTo({ input }: CallContext): Json | undefined {
 }
 
 /** The guest's `context`. Its schema requires `_meta`, and strings for ids and tokens. */
-function contextOf({ id, meta, client, principal }: CallContext, idsAsGiven: boolean): Json {
+function contextOf(
+  { id, meta, client, principal, session }: CallContext,
+  idsAsGiven: boolean,
+): Json {
   const { progressToken: token } = meta;
   return {
     id: idsAsGiven ? id : String(id),
     _meta:
       typeof token !== "number" || idsAsGiven ? meta : { ...meta, progressToken: String(token) },
-    client: { ...client, principal: principal.name },
+    client: {
+      ...client,
+      principal: principal.name,
+      ...(session !== undefined && { session: opaque(session) }),
+    },
   };
 }
+
+/** A session's id as servlets get it: the id itself may be what its client proves itself by. */
+const opaque = (session: string): string =>
+  bytesToHex(sha256(utf8ToBytes(`session ${session}`))).slice(0, 32);
 
 export const hyperV2: Dialect = {
   exports: [
