@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { VERSION } from "../../src/server/kernel/core/version.ts";
-import { FEATURES } from "../../src/tools/bundle/features.ts";
+import { featureExport, FEATURES } from "../../src/tools/bundle/features.ts";
 import {
   importsFromAbove,
   importsOf,
@@ -68,7 +68,8 @@ test("a feature runs only what is of the kernel and of features that it needs", 
     files.flatMap(({ path, text }) => {
       const [, name] = /^src\/server\/features\/([^/]+)\/feature\.ts$/.exec(path) ?? [];
       const [, listed = ""] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
-      return name === undefined ? [] : [[name, listed.match(/\w+(?=Feature)/g) ?? []] as const];
+      const needed = FEATURES.filter((one) => listed.split(/,\s*/).includes(featureExport(one)));
+      return name === undefined ? [] : [[name, needed] as const];
     }),
   );
   const featureOf = (path: string) => /^src\/server\/features\/([^/]+)\//.exec(path)?.[1];

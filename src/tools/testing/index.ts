@@ -136,6 +136,7 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       toolCaller: (outer) => toolCallerOf({ ...outer, find: scriptedTools(script, outer.servlet) }),
       secrets: scriptedSecrets(script),
       accounts: scriptedAccounts(script),
+      hostFunctions: scriptedFunctions(script),
       contributors: [viewsContributor, skillsContributor],
     };
     const registry = new Registry(
@@ -332,6 +333,16 @@ function scriptedWorld({
 }
 
 /** Finds the tools of a script, as tools of the servlets that the manifest's `may_call` names. */
+const scriptedFunctions = ({
+  hostFunctions = {},
+}: Script): NonNullable<Deployment["hostFunctions"]> =>
+  new Map(
+    Object.entries(hostFunctions).map(([name, answer]) => [
+      name,
+      async (payload) => answer(payload),
+    ]),
+  );
+
 function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
   const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
   return () => async (ref) => {

@@ -50,6 +50,8 @@ export interface Script {
   fetch?: (request: Request) => Response | Promise<Response>;
   /** Tools of other servlets that the servlet calls, by name; `may_call` of its manifest still applies. */
   tools?: Record<string, ScriptedTool>;
+  /** Functions of the server's features that the servlet calls, by name; `payload` is what it passes. */
+  hostFunctions?: Record<string, (payload: unknown) => unknown>;
   /** Unix time in ms at the start of the call, 0 by default, which only `sleep` advances; or a clock. */
   now?: number | (() => number);
   /** Secrets that the caller has already given to the servlet, by name. Requires `caller`. */

@@ -51,7 +51,8 @@ test("the features that others need are those of their records", async () => {
   for (const name of FEATURES) {
     const text = await readFile(`src/server/features/${name}/feature.ts`, "utf8");
     const [, listed = ""] = /^ {2}needs: \[(.*)\],$/m.exec(text) ?? [];
-    expect(needsOf(name)).toEqual(listed.match(/\w+(?=Feature)/g) ?? []);
+    const exported = listed.match(/\w+/g) ?? [];
+    expect(needsOf(name).map(featureExport)).toEqual(exported);
   }
 });
 
