@@ -5,7 +5,7 @@ declare module "edge-servlets/zod-of-servlet" {
 }
 
 declare module "node:buffer" {
-  interface Bytes extends Uint8Array<ArrayBuffer> {
+  export interface Bytes extends Uint8Array<ArrayBuffer> {
     toString(encoding?: string): string;
   }
   export const Buffer: {

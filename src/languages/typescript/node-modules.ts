@@ -25,6 +25,7 @@ const OWN: Readonly<Record<string, string>> = {
   module: "module",
   process: "process",
   timers: "node-timers",
+  zlib: "zlib",
 };
 
 const unenv = dirname(createRequire(import.meta.url).resolve("unenv/package.json"));

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { folderOf, serverOf } from "./made.ts";
 import { loadServlet } from "../../../src/tools/testing/index.ts";
@@ -163,4 +164,30 @@ test("createRequire() may be called where it is made", async () => {
 const { version } = createRequire(import.meta.url)("../package.json");`;
   const files = { "package.json": '{ "type": "module", "version": "1.2.3" }' };
   expect(await used(scope, "version", files)).toBe("1.2.3");
+});
+
+test("zlib packs and unpacks as Node does, and says what it has not", async () => {
+  const text = "servlets ".repeat(100);
+  const scope = `import zlib, { gunzipSync, inflateRawSync } from "node:zlib";
+import { promisify } from "node:util";
+const caught = (work) => { try { return work(); } catch (error) { return [error.code, error.message]; } };
+const inflate = promisify(zlib.inflate);`;
+  const given = [gzipSync(text), deflateSync(text), deflateRawSync(text)].map((one) =>
+    JSON.stringify(one.toString("base64")),
+  );
+  const tool = `[
+    gunzipSync(Buffer.from(${given[0]}, "base64")).toString(), (await inflate(Buffer.from(${given[1]}, "base64"))).toString(),
+    inflateRawSync(Buffer.from(${given[2]}, "base64")).toString(),
+    zlib.gzipSync(${JSON.stringify(text)}).toString("base64"), zlib.deflateSync("a", { level: 9 }).toString("base64"),
+    caught(() => gunzipSync(Buffer.from("no")))[0], caught(() => zlib.createGzip())[1],
+    await new Promise((resolve) => zlib.unzip("no", (error) => resolve(error.code)))]`;
+  const [one, two, three, packed, short, bad, stream, called] = (await used(
+    scope,
+    tool,
+  )) as string[];
+  expect([one, two, three]).toEqual([text, text, text]);
+  expect(gunzipSync(Buffer.from(packed!, "base64")).toString()).toBe(text);
+  expect(inflateSync(Buffer.from(short!, "base64")).toString()).toBe("a");
+  expect([bad, called]).toEqual(["Z_DATA_ERROR", "Z_DATA_ERROR"]);
+  expect(stream).toMatch(/no zlib.createGzip.*zlib.gzipSync/);
 });

@@ -1,0 +1,90 @@
+/** `node:zlib`, as far as servlets support it: whole values, synchronously, by a callback or promisified. */
+import { Buffer, type Bytes } from "node:buffer";
+import { deflateSync as deflate, gunzipSync as gunzip, gzipSync as gzip } from "fflate";
+import { inflateSync as inflate, unzlibSync as unzlib, zlibSync as zlib } from "fflate";
+import { decompressSync as decompress } from "fflate";
+
+type Data = string | Uint8Array | ArrayBuffer;
+interface Options {
+  level?: number;
+}
+type Level = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+type Done = (error: Error | null, result?: Bytes) => void;
+
+const bytesOf = (data: Data): Uint8Array =>
+  data instanceof ArrayBuffer ? new Uint8Array(data) : new Uint8Array(Buffer.from(data as string));
+
+/** A packing function of Node; its default level is 6. */
+const packed =
+  (pack: (data: Uint8Array, options: { level: Level }) => Uint8Array) =>
+  (data: Data, { level = 6 }: Options = {}): Bytes =>
+    Buffer.from(pack(bytesOf(data), { level: (level < 0 ? 6 : level) as Level }));
+
+/** An unpacking function of Node: bad data has the code that Node gives it. */
+const unpacked =
+  (unpack: (data: Uint8Array) => Uint8Array) =>
+  (data: Data, _options?: Options): Bytes => {
+    try {
+      return Buffer.from(unpack(bytesOf(data)));
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw Object.assign(new Error(message, { cause }), { code: "Z_DATA_ERROR", errno: -3 });
+    }
+  };
+
+export const gzipSync = packed(gzip);
+export const gunzipSync = unpacked(gunzip);
+export const deflateSync = packed(zlib);
+export const inflateSync = unpacked(unzlib);
+export const deflateRawSync = packed(deflate);
+export const inflateRawSync = unpacked(inflate);
+export const unzipSync = unpacked(decompress);
+
+/** The form with a callback, which is called later. */
+const called =
+  (work: (data: Data, options?: Options) => Bytes) =>
+  (data: Data, ...rest: [Done] | [Options, Done]): void => {
+    const done = rest.at(-1) as Done;
+    const options = rest.length > 1 ? (rest[0] as Options) : undefined;
+    Promise.try(work, data, options).then((result) => done(null, result), done);
+  };
+
+const gzip_ = called(gzipSync);
+const gunzip_ = called(gunzipSync);
+const deflate_ = called(deflateSync);
+const inflate_ = called(inflateSync);
+export const deflateRaw = called(deflateRawSync);
+export const inflateRaw = called(inflateRawSync);
+export const unzip = called(unzipSync);
+export { gzip_ as gzip, gunzip_ as gunzip, deflate_ as deflate, inflate_ as inflate };
+
+/** Streams are not supported. */
+const lacking = (name: string) => (): never => {
+  throw new Error(
+    `A servlet has no zlib.${name}: give the whole value to zlib.${name.slice(6, 7).toLowerCase()}${name.slice(7)}Sync.`,
+  );
+};
+export const createGzip = lacking("createGzip");
+export const createGunzip = lacking("createGunzip");
+export const createDeflate = lacking("createDeflate");
+export const createInflate = lacking("createInflate");
+
+export const constants = {
+  Z_NO_COMPRESSION: 0,
+  Z_BEST_SPEED: 1,
+  Z_BEST_COMPRESSION: 9,
+  Z_DEFAULT_COMPRESSION: -1,
+};
+export default {
+  ...{ gzipSync, gunzipSync, deflateSync, inflateSync, deflateRawSync, inflateRawSync, unzipSync },
+  ...{
+    gzip: gzip_,
+    gunzip: gunzip_,
+    deflate: deflate_,
+    inflate: inflate_,
+    deflateRaw,
+    inflateRaw,
+    unzip,
+  },
+  ...{ createGzip, createGunzip, createDeflate, createInflate, constants },
+};
