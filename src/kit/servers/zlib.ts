@@ -12,7 +12,7 @@ type Level = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 type Done = (error: Error | null, result?: Bytes) => void;
 
 const bytesOf = (data: Data): Uint8Array =>
-  data instanceof ArrayBuffer ? new Uint8Array(data) : new Uint8Array(Buffer.from(data as string));
+  data instanceof ArrayBuffer ? new Uint8Array(data) : new Uint8Array(Buffer.from(data));
 
 /** A packing function of Node; its default level is 6. */
 const packed =
@@ -46,7 +46,15 @@ const called =
   (data: Data, ...rest: [Done] | [Options, Done]): void => {
     const done = rest.at(-1) as Done;
     const options = rest.length > 1 ? (rest[0] as Options) : undefined;
-    Promise.try(work, data, options).then((result) => done(null, result), done);
+    queueMicrotask(() => {
+      let result: Bytes;
+      try {
+        result = work(data, options);
+      } catch (error) {
+        return done(error as Error);
+      }
+      return done(null, result);
+    });
   };
 
 const gzip_ = called(gzipSync);
