@@ -272,5 +272,10 @@ function completion(completers: Map<string, Record<string, Complete>>, input: Js
   const complete = entry(completers.get(kind) ?? {}, which);
   const settled = isObject(beside) && isObject(beside["arguments"]) ? beside["arguments"] : {};
   const found = complete?.(value, { arguments: settled as Record<string, string> }) ?? [];
-  return after(found, (values) => json({ completion: { values } }, "The completion"));
+  return after(found, (completed) =>
+    json(
+      { completion: Array.isArray(completed) ? { values: completed } : completed },
+      "The completion",
+    ),
+  );
 }

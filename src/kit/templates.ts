@@ -1,8 +1,10 @@
 /** A URI template (RFC 6570), compiled for matching. */
 interface Template {
   names: string[];
-  /** The variables of a matching URI; undefined if it does not match. Takes time linear in the URI's length. */
-  match(uri: string): Record<string, string> | undefined;
+  /**
+   * The variables of a matching URI, decoded by `decode`; undefined if it does not match. Takes time linear in the URI's length.
+   */
+  match(uri: string, decode?: (text: string) => string): Record<string, string> | undefined;
 }
 
 /** Line terminators, which no value may contain. */
@@ -93,18 +95,18 @@ export function template(source: string): Template {
   addText(source.slice(at));
   return {
     names: [...names, ...queries],
-    match(uri) {
+    match(uri, decode = decoded) {
       const marks = follow(steps, uri);
       if (marks === undefined) return undefined;
       const variables: Record<string, string> = {};
       names.forEach((name, index) => {
-        variables[name] = decoded(uri.slice(marks[2 * index], marks[2 * index + 1]));
+        variables[name] = decode(uri.slice(marks[2 * index], marks[2 * index + 1]));
       });
       for (const pair of queries.length === 0
         ? []
         : (/\?([^#]*)/.exec(uri)?.[1] ?? "").split("&")) {
         const [name = "", ...value] = pair.split("=");
-        if (queries.includes(decoded(name))) variables[decoded(name)] = decoded(value.join("="));
+        if (queries.includes(decoded(name))) variables[decoded(name)] = decode(value.join("="));
       }
       return variables;
     },

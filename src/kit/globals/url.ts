@@ -27,7 +27,19 @@ interface URLConstructor {
   canParse(url: string | URL, base?: string | URL): boolean;
 }
 
-export const URL = whatwg.URL as unknown as URLConstructor;
+/** As the package's, with an error whose message does not have the text: it may be a secret. */
+class OwnURL extends whatwg.URL {
+  constructor(url: string, base?: string) {
+    try {
+      super(url, base);
+    } catch (cause) {
+      throw whatwg.URL.canParse(url, base) ? cause : new TypeError("Invalid URL");
+    }
+  }
+}
+Object.defineProperty(OwnURL, "name", { value: "URL" });
+
+export const URL = OwnURL as unknown as URLConstructor;
 
 export interface URLSearchParams extends Iterable<[string, string]> {
   readonly size: number;

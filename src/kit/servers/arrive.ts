@@ -32,7 +32,7 @@ type Entry = ReturnType<typeof entryOf>;
 /** The start of a servlet: runs its modules, and waits also for work that they do not await. */
 class Opening {
   opened: Opened | undefined;
-  failure: unknown;
+  failure: { error: unknown } | undefined;
   /** Continues the start once no job is left. */
   #wake: (() => void) | undefined;
   #hasRun = false;
@@ -42,7 +42,7 @@ class Opening {
   constructor(evaluate: () => Promise<void>, learn?: (opened: Opened) => Promise<void>) {
     this.#open(evaluate, learn).then(
       (opened) => (this.opened = opened),
-      (error: unknown) => (this.failure = error),
+      (error: unknown) => (this.failure = { error }),
     );
   }
 
@@ -64,9 +64,10 @@ class Opening {
     if (!this.#hasRun) return (this.#hasRun = true);
     if (this.opened !== undefined || this.failure !== undefined) return false;
     if (this.#wake === undefined) {
-      this.failure = new Error(
+      const error = new Error(
         "Module scope, or a list, awaits what never comes: only handlers may wait for the network or for time.",
       );
+      this.failure = { error };
       return false;
     }
     this.#wake();
@@ -81,7 +82,7 @@ class Opening {
 
   /** The failure, with all unhandled rejections, as text. */
   get why(): string {
-    return [this.failure, ...this.#rejected.values()].map(thrownText).join("\n");
+    return [this.failure?.error, ...this.#rejected.values()].map(thrownText).join("\n");
   }
 }
 

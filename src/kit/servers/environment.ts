@@ -44,7 +44,7 @@ export function variable(name: string): string | undefined {
   return value;
 }
 
-const own: Record<string, string> = { NODE_ENV: "production" };
+const own: Record<string, string> = Object.assign(Object.create(null), { NODE_ENV: "production" });
 
 /** The `process.env` of a server and the `env` of a Worker: values that the server sets itself take precedence over the manifest's. */
 export const env: Record<string, string | undefined> = new Proxy(own, {

@@ -8,6 +8,7 @@ import type {
   ToolSpec,
 } from "../specs.ts";
 import { ToolError } from "../schema.ts";
+import { template } from "../templates.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { ErrorCode, ProtocolError } from "./errors.ts";
 import { log } from "./extra.ts";
@@ -47,6 +48,12 @@ class Group {
     let place = key;
     const one: Registered = {
       ...members,
+      get handler() {
+        return one.callback;
+      },
+      get readCallback() {
+        return one.callback;
+      },
       enabled: true,
       enable: () => one.update({ enabled: true }),
       disable: () => one.update({ enabled: false }),
@@ -122,14 +129,46 @@ export class ResourceTemplate {
   }
 }
 
+/** A URI template as the SDK's; what it matches stays percent-encoded, as there. */
 export class UriTemplate {
-  readonly #template: string;
+  readonly template: string;
+  readonly #known: ReturnType<typeof template>;
 
-  constructor(template: string) {
-    this.#template = template;
+  constructor(source: string) {
+    this.template = source;
+    this.#known = template(source);
   }
-  toString() {
-    return this.#template;
+  static isTemplate(text: string): boolean {
+    return /\{[^}\s]+\}/.test(text);
+  }
+  get variableNames(): string[] {
+    return this.#known.names;
+  }
+  toString(): string {
+    return this.template;
+  }
+  match(uri: string): Record<string, string> | null {
+    return this.#known.match(uri, (text) => text) ?? null;
+  }
+  expand(variables: Readonly<Record<string, string | string[]>>): string {
+    return this.template.replaceAll(
+      /\{([+#./?&]?)([^{}]*)\}/g,
+      (_, operator: string, names: string) => {
+        const encode = operator === "+" || operator === "#" ? encodeURI : encodeURIComponent;
+        const isQuery = operator === "?" || operator === "&";
+        const values = names.split(",").flatMap((one) => {
+          const name = one.trim().replace("*", "");
+          const value = variables[name];
+          if (value === undefined) return [];
+          const text = [value].flat().map(encode).join(",");
+          return isQuery ? `${name}=${text}` : text;
+        });
+        const separator = isQuery ? "&" : operator === "." || operator === "/" ? operator : ",";
+        return values.length === 0
+          ? ""
+          : (operator === "+" ? "" : operator) + values.join(separator);
+      },
+    );
   }
 }
 
@@ -252,7 +291,7 @@ export class McpServer {
           const ready = this.server.extraFor("tools/call");
           const extra = ready instanceof Promise ? await ready : ready;
           const result = input === undefined ? callback(extra) : callback(args, extra);
-          return (await result) as never;
+          return demandStructured(await result, outputSchema, name) as never;
         } catch (error) {
           if (!(error instanceof ProtocolError)) throw error;
           if (error.code === ErrorCode.UrlElicitationRequired) throw error;
@@ -274,9 +313,9 @@ export class McpServer {
 
   #templateOf(one: Registered, name: string): { source: string; spec: ResourceTemplateSpec } {
     const { metadata, callback } = one;
-    const template = one["template"] as ResourceTemplate;
+    const by = one["template"] as ResourceTemplate;
     const extra = (method: string) => this.server.extraFor(method);
-    const { listCallback, completions } = template;
+    const { listCallback, completions, uriTemplate } = by;
     const complete = Object.entries(completions).map(([variable, found]) => [
       variable,
       completeBy(found),
@@ -289,11 +328,11 @@ export class McpServer {
       name,
       ...(metadata as Json),
       read: async (uri: string, variables: object) =>
-        callback(new URL(uri), variables, await extra("resources/read")),
+        callback(new URL(uri), uriTemplate.match(uri) ?? variables, await extra("resources/read")),
       ...(listCallback && { list }),
       ...(complete.length > 0 && { complete: Object.fromEntries(complete) as object }),
     };
-    return { source: template.uriTemplate.toString(), spec: spec as never };
+    return { source: uriTemplate.toString(), spec: spec as never };
   }
 
   #promptOf(one: Registered, name: string): PromptSpec<Record<string, unknown>> {
@@ -317,6 +356,16 @@ export class McpServer {
   }
 }
 
+/** A tool's result. Throws a `ToolError` as the SDK does, if it lacks what its output schema describes. */
+function demandStructured(result: unknown, outputSchema: unknown, name: string): unknown {
+  const { isError, structuredContent, resultType } = isObject(result) ? result : {};
+  const isWhole = isError === true || resultType === "input_required";
+  if (outputSchema === undefined || isWhole || structuredContent !== undefined) return result;
+  throw new ToolError(
+    `Output validation error: Tool ${name} has an output schema but no structured content was provided`,
+  );
+}
+
 /** The arguments of a prompt after the schema's defaults and transforms. */
 async function settled(schema: object, values: unknown, name: string): Promise<unknown> {
   if (!("~standard" in schema)) return values;
@@ -335,4 +384,10 @@ const COMPLETIONS = 100;
 const completeBy =
   (complete: Callback): Complete =>
   async (value, { arguments: before }) =>
-    ((await complete(value, { arguments: before })) as string[]).slice(0, COMPLETIONS);
+    completed((await complete(value, { arguments: before })) as string[]) as never;
+
+const completed = (all: readonly string[]) => ({
+  values: all.slice(0, COMPLETIONS),
+  total: all.length,
+  hasMore: all.length > COMPLETIONS,
+});

@@ -164,9 +164,31 @@ if (key !== "placeholder") ${use};`,
     const { result, logs } = await servlet.callTool("use", {}, { variables });
     expect(result.isError).toBe(true);
     expect(JSON.stringify(result)).not.toContain("topsecret");
-    expect(logs.join()).toContain("topsecret");
+    expect(logs.join()).toMatch(/Module scope failed: \w*Error/);
+    expect(logs.join()).not.toContain("topsecret");
   },
 );
+
+test("a secret that modules have read, and one that a handler reads, are hidden in its errors and log lines", async () => {
+  const servlet = await serverOf({
+    "servlet.json": MANIFEST,
+    "index.ts": server(
+      `const key = process.env.API_KEY!;
+const use = () => {
+  console.log(\`key \${key} \${btoa("user:" + key)}\`);
+  throw new Error(\`refused: \${key}\`);
+};`,
+      "use()",
+    ),
+  });
+  const variables = { API_URL: "/", API_KEY: "topsecret" };
+  for (const alwaysReplay of [false, true]) {
+    const { logs } = await servlet.callTool("use", {}, { variables, alwaysReplay });
+    expect(logs.join()).toContain("refused: [hidden]");
+    expect(logs.join()).not.toContain("topsecret");
+    expect(logs.join()).not.toContain(btoa("user:topsecret").slice(4, 16));
+  }
+});
 
 test("process.env can be read, written and copied as in Node", async () => {
   const servlet = await serverOf({

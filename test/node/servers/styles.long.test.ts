@@ -361,3 +361,56 @@ ${CONNECTED}`,
   const { result } = await servlet.getPrompt("greet", {});
   expect(result.messages).toEqual([{ role: "user", content: { type: "text", text: "you" } }]);
 });
+
+test("templates, completions and registrations have what the SDK's have", async () => {
+  const servlet = await serverOf({
+    "index.ts": `${V1}
+import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
+const server = new McpServer({ name: "same", version: "1.0.0" });
+const text = (value: unknown): CallToolResult => ({ content: [{ type: "text", text: JSON.stringify(value) }] });
+const names = Array.from({ length: 120 }, (_, at) => "n" + at);
+const template = new ResourceTemplate("db://a/{owner}/{path}{?page}", { list: undefined, complete: { owner: () => names } });
+const read = server.registerResource("files", template, {}, async (uri, variables) => ({
+  contents: [{ uri: uri.href, text: JSON.stringify(variables) }],
+}));
+const own = new UriTemplate("a://{x}/{+y}{?z,w}");
+const tool = server.registerTool("all", { description: "All" }, async () => text([
+  own.variableNames, own.match("a://b%20c/d?z=1"), own.match("b://"), own.expand({ x: "b c", y: "d/e", z: "1" }),
+  UriTemplate.isTemplate("a://b"), typeof tool.handler, typeof read.readCallback, process.env.constructor, "toString" in process.env,
+]));
+server.registerTool("unstructured", { description: "Lacks it", outputSchema: { a: z.number() } }, async () => text(1));
+${CONNECTED}`,
+  });
+  expect(JSON.parse(String(await say(servlet, "all")))).toEqual([
+    ["x", "y", "z", "w"],
+    { x: "b%20c", y: "d", z: "1" },
+    null,
+    "a://b%20c/d/e?z=1",
+    false,
+    "function",
+    "function",
+    null,
+    false,
+  ]);
+  expect(await say(servlet, "unstructured")).toEqual({
+    failed: expect.stringContaining("no structured content was provided"),
+  });
+  const { result } = await servlet.readResource("db://a/a%20b/c");
+  expect(JSON.parse((result.contents[0] as { text: string }).text)).toMatchObject({
+    owner: "a%20b",
+    path: "c",
+  });
+  const { result: completed } = await servlet.complete({
+    ref: { type: "ref/resource", uri: "db://a/{owner}/{path}{?page}" },
+    argument: { name: "owner", value: "" },
+  });
+  expect(completed).toMatchObject({ completion: { total: 120, hasMore: true } });
+});
+
+test("a module that throws nothing, and one that changes what the kit needs, are refused", async () => {
+  const made = (scope: string) => serverOf({ "index.ts": `${V1}\n${scope}` });
+  await expect(made("throw undefined;")).rejects.toThrow(/could not be loaded/);
+  await expect(
+    made('JSON.stringify = () => "x"; export default new McpServer({ name: "a", version: "1" });'),
+  ).rejects.toThrow(/changes? .*global|nothing/);
+});

@@ -16,7 +16,7 @@ import { cannotAsk } from "../../kernel/servlets/ask-failures.ts";
 import { waitingIn } from "../../kernel/servlets/links.ts";
 import type { Trace } from "../../kernel/observe/trace-context.ts";
 import { inRequestSpan } from "../../kernel/observe/spans.ts";
-import { hiding, type Redact } from "../../kernel/servlets/redaction.ts";
+import { hiding, type Redact } from "../../kernel/core/redaction.ts";
 import { afterSending, type UnrecordedCall } from "../../kernel/core/unknown-outcome.ts";
 import { mapValues } from "../../kernel/core/values.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";

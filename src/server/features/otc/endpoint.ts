@@ -11,7 +11,7 @@ import type { Catalog } from "../../kernel/servlets/catalog.ts";
 import type { Issue } from "../../kernel/schema/schema.ts";
 import { describeIssues } from "../../kernel/servlets/checks.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
-import { hiding } from "../../kernel/servlets/redaction.ts";
+import { hiding } from "../../kernel/core/redaction.ts";
 import { NOBODY } from "../../kernel/asks/links.ts";
 import { runUnrecorded, type CallToolResponse } from "./call.ts";
 import { directoryOf, type Offer } from "./directory.ts";

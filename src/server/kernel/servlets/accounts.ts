@@ -7,7 +7,7 @@ import { isAllowed } from "../wasm/hosts.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import type { AccountGrant, Deployment } from "./deployment.ts";
-import { formsOf, SHORTEST_PART } from "./redaction.ts";
+import { formsOf, SHORTEST_PART } from "../core/redaction.ts";
 
 /**
  * A world whose requests carry the caller's access token in place of the guest's `Authorization: account NAME`. The

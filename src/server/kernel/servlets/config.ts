@@ -5,7 +5,7 @@ import { mapValues } from "../core/values.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { isServersOwn } from "../settings/own-names.ts";
-import { hiding } from "./redaction.ts";
+import { hiding } from "../core/redaction.ts";
 import { REFERENCE, variableOf } from "./variables.ts";
 
 type Variables = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 import { clientHasLeft, Fault, orAborted } from "../core/errors.ts";
 import { limits } from "./limits.ts";
 import { isChange, type Notification } from "../core/model.ts";
+import type { Redact } from "../core/redaction.ts";
 import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation, type Waiter } from "./budget.ts";
@@ -50,8 +51,8 @@ export class Guest extends GuestMemory {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
-  /** By name: redacts a secret that the caller has entered on a page of the server. */
-  readonly redactions = new Map<string, (text: string) => string>();
+  /** By name: redacts a secret that the guest has got, of the deployment or as its caller has entered it on a page. */
+  readonly redactions = new Map<string, Redact>();
   /** Accounts of the caller that this call has found connected. */
   readonly accounts = new Set<string>();
   /** Tools for which this call need not ask its user. */
@@ -79,12 +80,12 @@ export class Guest extends GuestMemory {
     return excerptOf(parts, characters, this.hasSecrets);
   }
 
-  /** True if it knows secrets of its caller. */
+  /** True if it knows secrets. */
   get hasSecrets(): boolean {
     return this.setup.credentials !== undefined || this.redactions.size > 0;
   }
 
-  /** Redacts its caller's secrets in the first `most` characters of a text, and drops the rest. */
+  /** Redacts its secrets in the first `most` characters of a text, and drops the rest. */
   hide(text: string, most = text.length): string {
     // A secret that begins before the cut must be whole.
     let redacted = text.slice(0, most + limits.secretCharacters);

@@ -11,7 +11,7 @@ import { limits } from "../../core/limits.ts";
 import { isObject } from "../../core/model.ts";
 import { printable } from "../../core/text.ts";
 import { checkedAsks, sendAsks } from "../../wasm/ask-client.ts";
-import { hiding } from "../redaction.ts";
+import { hidingOne } from "../../core/redaction.ts";
 import { GuestError, type Guest } from "../../wasm/guest.ts";
 
 /** A secret that a guest asks its caller for. */
@@ -63,8 +63,7 @@ function secretOf(guest: Guest, name: string, answer: Answer): string | undefine
   const content = "result" in answer ? answer.result["content"] : undefined;
   const secret = isObject(content) ? content["secret"] : undefined;
   if (typeof secret !== "string") return undefined;
-  const secrets = new Map([[name, secret]]);
-  guest.redactions.set(name, hiding({ secrets, tokens: new Map() }));
+  guest.redactions.set(name, hidingOne(secret));
   return secret;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hiding } from "../../../src/server/kernel/servlets/redaction.ts";
+import { hiding } from "../../../src/server/kernel/core/redaction.ts";
 
 /** Secrets that a caller lends are struck out of texts. */
 const hidden = (text: string, ...secrets: string[]) =>

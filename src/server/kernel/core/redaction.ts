@@ -1,5 +1,5 @@
-import type { CallCredentials } from "../core/call-context.ts";
-import { beginningOf } from "../core/text.ts";
+import type { CallCredentials } from "./call-context.ts";
+import { beginningOf } from "./text.ts";
 
 /** Redacts secrets in the first `most` characters of a text, and drops the rest. Never throws. */
 export type Redact = (text: string, most?: number) => string;
@@ -20,6 +20,10 @@ export function hiding({ secrets, tokens }: CallCredentials): Redact {
     return redact(text, most, needles);
   };
 }
+
+/** Redacts one secret. */
+export const hidingOne = (secret: string): Redact =>
+  hiding({ secrets: new Map([["", secret]]), tokens: new Map() });
 
 /** Shorter parts of a secret occur by chance and reveal little. */
 export const SHORTEST_PART = 6;
