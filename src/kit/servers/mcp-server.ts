@@ -8,7 +8,7 @@ import type {
   ToolSpec,
 } from "../specs.ts";
 import { ToolError } from "../schema.ts";
-import { template } from "../templates.ts";
+import { template as compiledTemplate } from "../templates.ts";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { ErrorCode, ProtocolError } from "./errors.ts";
 import { log } from "./extra.ts";
@@ -132,11 +132,11 @@ export class ResourceTemplate {
 /** A URI template as the SDK's; what it matches stays percent-encoded, as there. */
 export class UriTemplate {
   readonly template: string;
-  readonly #known: ReturnType<typeof template>;
+  readonly #known: ReturnType<typeof compiledTemplate>;
 
   constructor(source: string) {
     this.template = source;
-    this.#known = template(source);
+    this.#known = compiledTemplate(source);
   }
   static isTemplate(text: string): boolean {
     return /\{[^}\s]+\}/.test(text);

@@ -381,7 +381,7 @@ const tool = server.registerTool("all", { description: "All" }, async () => text
 server.registerTool("unstructured", { description: "Lacks it", outputSchema: { a: z.number() } }, async () => text(1));
 ${CONNECTED}`,
   });
-  expect(JSON.parse(String(await say(servlet, "all")))).toEqual([
+  expect(JSON.parse((await say(servlet, "all")) as string)).toEqual([
     ["x", "y", "z", "w"],
     { x: "b%20c", y: "d", z: "1" },
     null,

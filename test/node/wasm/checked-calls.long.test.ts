@@ -62,6 +62,7 @@ async function registryOf(members: readonly Member[]): Promise<Registry> {
     dialect,
     module: await compiled(prepared.path, prepared.wasm),
     ...(prepared.base && { base: prepared.base.bytes.buffer }),
+    ...(prepared.packages && { packages: prepared.packages.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: prepared.unrestorable === undefined,

@@ -85,6 +85,7 @@ async function texts({ prepared, dialect, startsOnce }: Member, count = 2): Prom
   const program: Program = {
     module: await WebAssembly.compile(prepared.wasm),
     ...(prepared.base && { base: prepared.base.bytes.buffer }),
+    ...(prepared.packages && { packages: prepared.packages.bytes.buffer }),
     ...(prepared.patch && { patch: prepared.patch.bytes.buffer }),
     startsOnce,
     restorable: true,
