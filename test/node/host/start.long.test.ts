@@ -14,6 +14,7 @@ import {
   host,
   project,
   request,
+  resultOf,
   run,
   type Hosting,
   type HostingOptions,
@@ -92,6 +93,28 @@ describe("a server", () => {
     await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
     expect(await call(url, "counting-next")).toBe("2");
     expect(output()).toContain("workerd ended (SIGKILL); it starts again");
+  });
+
+  test("goes on with a server for the official SDK that waits in elicitInput as workerd dies", async () => {
+    const { url, port } = await hosted();
+    const _meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: {} } };
+    const asked = { name: "arrived_ask", arguments: {}, _meta };
+    const { inputRequests, requestState } = await resultOf(url, "tools/call", asked);
+    const [key] = Object.keys(inputRequests as object);
+    process.kill(await workerdOf(), "SIGKILL");
+    const isBack = () =>
+      health(port).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
+    const inputResponses = { [key!]: { action: "accept", content: { name: "Ada" } } };
+    const { content } = await resultOf(url, "tools/call", {
+      ...asked,
+      inputResponses,
+      requestState,
+    });
+    expect(content).toEqual([{ type: "text", text: "Hello Ada, accept" }]);
   });
 
   test("serves others while one client sends request after request", async () => {
