@@ -343,3 +343,9 @@ test.each<[string, RegExp]>([
 ])("%s is refused at start", (OAUTH_ISSUERS, message) => {
   expect(() => createApp(new Kernel(bundle, { OAUTH_ISSUERS }))).toThrow(message);
 });
+
+test("a mistyped API key is told so, and not that it is no token of an issuer", async () => {
+  internet(pagesOf(key));
+  const { status, message } = await come("esk_mistyped", appOf());
+  expect([status, message]).toEqual([401, expect.stringMatching(/Unknown API key.*keys -- list/)]);
+});

@@ -1,6 +1,7 @@
 import type { KeyRecordsEnv } from "./key-records.ts";
 import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
+import { KEY_PREFIX } from "../core/key-name.ts";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
@@ -126,7 +127,7 @@ export function createAuthenticator(
     }
     const owner = await keys.ownerOf(token);
     if (owner !== undefined) return owner;
-    if (!hasOAuth)
+    if (!hasOAuth || token.startsWith(KEY_PREFIX))
       throw new Fault(
         "unauthorized",
         "Unknown API key. Send a key that `npm run keys -- list` shows, as Authorization: Bearer.",
