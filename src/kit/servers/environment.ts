@@ -1,14 +1,14 @@
 /** The environment variables of a server: the manifest's `env_vars` and secrets, by the names that its modules read. */
 import { running } from "../host.ts";
 
-/** Set by the bundle step: the names in the manifest; `isLearning` is true while it learns lists, without values. */
+/** Set by the bundle step: the names in the manifest, and values instead of the real ones while it learns lists. */
 declare const SERVLET_ENVIRONMENT: {
   variables: readonly string[];
   secrets: Readonly<Record<string, { service: string; user: string }>>;
-  isLearning: boolean;
+  placeholders?: Readonly<Record<string, string>>;
 };
 
-const { variables, secrets, isLearning } = SERVLET_ENVIRONMENT;
+const { variables, secrets, placeholders } = SERVLET_ENVIRONMENT;
 
 const names = new Set([...variables, ...Object.keys(secrets)]);
 
@@ -29,17 +29,10 @@ function valueOf(name: string): string | undefined {
   return __host.config(name) || undefined;
 }
 
-/** A value in the form that the name suggests, such as a URL; nothing connects to it. */
-function placeholder(name: string): string {
-  if (/(?:URL|URI|ENDPOINT|ORIGIN)(?:_|$)/i.test(name)) return "https://placeholder.invalid";
-  if (/(?:PORT|MS|SECONDS|TIMEOUT|LIMIT|COUNT|SIZE|MAX|MIN)$/i.test(name)) return "1";
-  return "placeholder";
-}
-
 /** The value of a variable; undefined if the manifest does not list it. */
 export function variable(name: string): string | undefined {
   if (!names.has(name)) return undefined;
-  const value = isLearning ? placeholder(name) : valueOf(name);
+  const value = placeholders ? placeholders[name] : valueOf(name);
   if (!running.call) read.set(name, value);
   return value;
 }

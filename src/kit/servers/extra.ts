@@ -84,9 +84,10 @@ export function authInfo() {
 
 export const clientCapabilities = (): Json => context.client.capabilities;
 
-export function clientVersion(): { name: string; version: string } | undefined {
-  const { name, version } = context.client;
-  return name === undefined ? undefined : { name, version: version ?? "" };
+/** The client's name and version; empty if it does not say them, and while lists are learnt. */
+export function clientVersion(): { name: string; version: string } {
+  const { name = "", version = "" } = context.client;
+  return { name, version };
 }
 
 /**

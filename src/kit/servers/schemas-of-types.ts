@@ -65,10 +65,14 @@ function anything(method?: string): Schema {
   });
 }
 
+const LEVELS = "debug info notice warning error critical alert emergency".split(" ");
+
 const named = (name: string, method?: string) => [`${name}Schema`, anything(method)] as const;
 
 /** All schemas, by export name. */
 export const schemas: Readonly<Record<string, unknown>> = Object.fromEntries([
   ...Object.entries(REQUESTS).map(([name, method]) => named(name, method)),
   ...OTHERS.split(" ").map((name) => named(name)),
+  // Servers check arguments by it.
+  ["LoggingLevelSchema", Object.assign(anything(), { options: LEVELS })],
 ]);

@@ -11,6 +11,15 @@ export const SUPPORTED_PROTOCOL_VERSIONS = [
   "2024-11-05",
   "2024-10-07",
 ];
+export const PROTOCOL_VERSION_META_KEY = "io.modelcontextprotocol/protocolVersion";
+export const CLIENT_INFO_META_KEY = "io.modelcontextprotocol/clientInfo";
+export const SERVER_INFO_META_KEY = "io.modelcontextprotocol/serverInfo";
+export const CLIENT_CAPABILITIES_META_KEY = "io.modelcontextprotocol/clientCapabilities";
+export const SUBSCRIPTION_ID_META_KEY = "io.modelcontextprotocol/subscriptionId";
+export const LOG_LEVEL_META_KEY = "io.modelcontextprotocol/logLevel";
+export const TRACEPARENT_META_KEY = "traceparent";
+export const TRACESTATE_META_KEY = "tracestate";
+export const BAGGAGE_META_KEY = "baggage";
 export const RELATED_TASK_META_KEY = "io.modelcontextprotocol/related-task";
 export const JSONRPC_VERSION = "2.0";
 

@@ -197,7 +197,7 @@ export function loadFailure(thrown: string, places: SourceLocations): string {
     .split("\n")
     .flatMap((line) => {
       const [, place, row, column] = /^ +at .*?\b(?<!\/)(servlet\.js:(\d+):(\d+))/.exec(line) ?? [];
-      if (place === undefined) return /^ +at .*\bkit\.js\b/.test(line) ? [] : [line];
+      if (place === undefined) return /^ +at .*<null>:0:/.test(line) ? [] : [line];
       // The first line of the script is its source table.
       const author = places.at(Number(row) - 2, Number(column) - 1);
       return author === undefined || author.includes(START_MODULE)

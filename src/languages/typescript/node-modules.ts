@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "esbuild";
+import { absentModule, type AbsentExports } from "./absent.ts";
 import { readablePath } from "../../tools/bundle/readable-files.ts";
 import { instead } from "./messages.ts";
 import { packageOf, type Packages } from "./packages.ts";
@@ -10,7 +11,7 @@ import { standIn } from "./stand-in.ts";
 
 /** Those that unenv has in plain JavaScript. */
 const UNENV = new Set(
-  "assert assert/strict async_hooks buffer diagnostics_channel events os path path/posix perf_hooks punycode querystring string_decoder timers/promises tty url util util/types".split(
+  "assert assert/strict async_hooks buffer diagnostics_channel events os path path/posix perf_hooks punycode querystring string_decoder timers/promises tty url util/types".split(
     " ",
   ),
 );
@@ -25,6 +26,7 @@ const OWN: Readonly<Record<string, string>> = {
   module: "module",
   process: "process",
   timers: "node-timers",
+  util: "util",
   zlib: "zlib",
 };
 
@@ -38,12 +40,16 @@ export function nodeFile(name: string): string | undefined {
 }
 
 const ABSENT = "absent module of Node";
+/** Packages may import what they do not use: it throws where it is used. */
+const ABSENT_IN_PACKAGE = "absent module of Node in a package";
+/** A module of Node with exports that its stand-in lacks. */
+const EXTENDED = "module of Node with absent exports";
 
 /**
  * Resolves the modules of Node for the author's files, and for packages that have no build for browsers. What servlets lack
  * is an error where it is imported at the top; where a branch imports it, it throws there.
  */
-export const nodeModules = (packages: Packages): Plugin => ({
+export const nodeModules = (packages: Packages, lacks: AbsentExports): Plugin => ({
   name: "node modules",
   setup(on) {
     on.onResolve({ filter: /^[a-z]/ }, ({ path, importer, kind }) => {
@@ -53,11 +59,22 @@ export const nodeModules = (packages: Packages): Plugin => ({
       const isOurs = owner === undefined || owner.folder === unenv;
       if (!isOurs && !packages.hasNode(owner.folder)) return undefined;
       const file = nodeFile(name);
+      if (file !== undefined && lacks.has(file)) return { path: file, namespace: EXTENDED };
       if (file !== undefined) return { path: file, sideEffects: false };
+      if (!isOurs) return { path: name, namespace: ABSENT_IN_PACKAGE };
       return kind === "dynamic-import" || kind === "require-call"
         ? { path: name, namespace: ABSENT }
         : undefined;
     });
+    on.onLoad({ filter: /^/, namespace: ABSENT_IN_PACKAGE }, ({ path }) =>
+      absentModule(`"${path}" of Node`, instead(path)),
+    );
+    on.onLoad({ filter: /^/, namespace: EXTENDED }, ({ path }) => ({
+      contents: `export * from ${JSON.stringify(path)};
+export { default } from ${JSON.stringify(path)};
+${lacks.exportsOf(path, "a module of Node")}`,
+      resolveDir: dirname(path),
+    }));
     on.onLoad({ filter: /^/, namespace: ABSENT }, ({ path }) => ({
       contents: `throw new Error(${JSON.stringify(`"${path}" is a module of Node. ${instead(path)}`)});`,
     }));

@@ -134,12 +134,12 @@ export class Packages {
   }
 
   /** Lets packages have the modules of Node that they lack, according to these errors. False if none had to. */
-  takeNode(errors: readonly Message[], has: (name: string) => boolean): boolean {
+  takeNode(errors: readonly Message[]): boolean {
     const before = this.#withNode.size;
     for (const error of errors) {
       const name = nodeModuleOf(error);
       const of = packageOf(resolve(error.location?.file ?? ""));
-      if (name !== undefined && of !== undefined && has(name)) this.#withNode.add(of.folder);
+      if (name !== undefined && of !== undefined) this.#withNode.add(of.folder);
     }
     return this.#withNode.size > before;
   }

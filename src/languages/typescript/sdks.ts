@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
+import type { AbsentExports } from "./absent.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
 import { OF_SERVLET } from "./zod.ts";
 
@@ -24,6 +25,7 @@ const SDKS: readonly (readonly [RegExp, string])[] = [
 
 /** Modules around a server, whose work the server of servlets does. */
 const AROUND: readonly (readonly [RegExp, string])[] = [
+  [/^(node-fetch|cross-fetch|isomorphic-fetch|node-fetch-native|undici)$/, "fetch"],
   [/^(express|hono|fastify|koa|cors)(\/.*)?$/, "http"],
   [/^@hono\/node-server(\/.*)?$/, "http"],
   [/^dotenv(\/config)?$/, "dotenv"],
@@ -73,7 +75,7 @@ const sdkIn = (texts: readonly string[]): string | undefined =>
     .find(isSdk);
 
 /** Stand-ins with a default export. */
-const WITH_DEFAULT = new Set(["dotenv", "http", "oauth-provider"]);
+const WITH_DEFAULT = new Set(["dotenv", "fetch", "http", "oauth-provider"]);
 
 const moduleOf = (name: string): string =>
   ["*", ...(WITH_DEFAULT.has(name) ? ["{ default }"] : [])]
@@ -84,7 +86,10 @@ const moduleOf = (name: string): string =>
  * Resolves the modules of SDKs, in the author's files and in packages, to their stand-ins. `zods` are the modules of zod that
  * the servlet imports: noted while its lists are learnt, and known afterwards, when nothing is to be converted to JSON Schema.
  */
-export const standIns = (folder: string, zods: Set<string>, isLearning: boolean): Plugin => ({
+export const standIns = (
+  { folder, zods, lacks }: { folder: string; zods: Set<string>; lacks: AbsentExports },
+  isLearning: boolean,
+): Plugin => ({
   name: "stand-ins",
   setup(on) {
     on.onResolve({ filter: /^[^./]/ }, ({ path, namespace, importer }) => {
@@ -96,7 +101,7 @@ export const standIns = (folder: string, zods: Set<string>, isLearning: boolean)
       return undefined;
     });
     on.onLoad({ filter: /^/, namespace: "stand-in" }, ({ path }) => ({
-      contents: path === "sdk-types" ? TYPES : moduleOf(path),
+      contents: `${path === "sdk-types" ? TYPES : moduleOf(path)}\n${lacks.exportsOf(`stand-in:${path}`, "the SDK")}`,
       resolveDir: SERVERS,
     }));
     on.onLoad({ filter: /^/, namespace: OF_SERVLET }, async () => ({
@@ -123,6 +128,8 @@ async function zodsIn(
   };
 }
 
+/** Only an empty shape has no schema of either zod in it. */
+const NOTHING = `({ "~standard": { version: 1, vendor: "none", validate: () => ({ value: {} }) } })`;
 const NO_ZOD = `{ throw new Error("zod is not installed beside the servlet"); }`;
 
 /** All that the servlet may need of zod, and what converts schemas to JSON Schema. */
@@ -151,7 +158,7 @@ const objectsOf = (hasModern: boolean, old: string | undefined): string =>
   `${hasModern ? 'import { $ZodObject } from "zod/v4/core";' : ""}
 ${old === undefined ? "" : `import { ZodObject } from "${old}";`}
 export const objects = {
-  modern: (shape) => ${hasModern ? `new $ZodObject({ type: "object", shape })` : NO_ZOD},
+  modern: (shape) => ${hasModern ? `new $ZodObject({ type: "object", shape })` : old === undefined ? NOTHING : "ZodObject.create(shape)"},
   old: (shape) => ${old === undefined ? NO_ZOD : "ZodObject.create(shape)"},
 };`;
 

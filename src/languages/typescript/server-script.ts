@@ -1,13 +1,15 @@
 /** Bundles a server that was written for another SDK into the script of a servlet. */
 import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import { readableFiles } from "../../tools/bundle/readable-files.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
+import { AbsentExports } from "./absent.ts";
 import { bundleFailure, loadFailure, START_MODULE } from "./messages.ts";
 import { packageOf, Packages } from "./packages.ts";
 import { built, builtWithZod, isBuildFailure, OPTIONS, ownPackage, prologueOf } from "./script.ts";
-import { namedFiles, nodeFile, nodeModules } from "./node-modules.ts";
+import { namedFiles, nodeModules } from "./node-modules.ts";
 import { standIns } from "./sdks.ts";
 import type { Sources } from "./sources.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
@@ -50,14 +52,19 @@ export interface ServerScript {
 }
 
 /**
- * The script of a server; the first time without `learnt`, to learn its lists and what its module scope reads. Throws a
- * `Refusal` with file and line.
+ * The script of a server; the first time without `learnt`, to learn its lists and what its module scope reads: its environment is
+ * `placeholders` then. Throws a `Refusal` with file and line.
  */
-export async function bundleServer(server: Server, learnt?: Learnt): Promise<ServerScript> {
+export async function bundleServer(
+  server: Server,
+  learnt?: Learnt,
+  placeholders: Readonly<Record<string, string>> = {},
+): Promise<ServerScript> {
   const { entry, folder, variables, secrets, isDynamic, zods } = server;
   const isLearning = learnt === undefined;
   const lists = isLearning || isDynamic ? {} : learnt.lists;
   const packages = new Packages(folder);
+  const lacks = new AbsentExports();
   const texts = new Map<string, string>();
   const options: BuildOptions = {
     ...OPTIONS,
@@ -67,16 +74,25 @@ export async function bundleServer(server: Server, learnt?: Learnt): Promise<Ser
     inject: [standIn("globals")],
     define: {
       ...OPTIONS.define,
-      SERVLET_ENVIRONMENT: JSON.stringify({ variables, secrets, isLearning }),
+      SERVLET_ENVIRONMENT: JSON.stringify({
+        variables,
+        secrets,
+        ...(isLearning && { placeholders }),
+      }),
       SERVLET_LISTS: JSON.stringify(lists),
+      // Of packages; in the author's modules, `serverFiles` replaces it.
+      "import.meta.url": JSON.stringify(PACKAGE_URL),
+      "import.meta.dirname": JSON.stringify("/servlet/node_modules"),
+      "import.meta.filename": JSON.stringify("/servlet/node_modules/package.js"),
       SERVLET_FILES: "__files",
       SERVLET_ENTRY: JSON.stringify(placeOf(entry, folder)),
     },
     plugins: [
       readableFiles(folder),
-      standIns(folder, zods, isLearning || isDynamic),
+      standIns({ folder, zods, lacks }, isLearning || isDynamic),
       ownPackage,
-      nodeModules(packages),
+      nodeModules(packages, lacks),
+      optionalPackages,
       serverFiles(server, texts),
       smallZod,
       packages.plugin,
@@ -99,11 +115,15 @@ export async function bundleServer(server: Server, learnt?: Learnt): Promise<Ser
     } catch (error) {
       if (!isBuildFailure(error)) throw error;
       if (await packages.preferBrowsers(error.errors)) continue;
-      if (packages.takeNode(error.errors, (name) => nodeFile(name) !== undefined)) continue;
+      if (packages.takeNode(error.errors)) continue;
+      if (lacks.note(error.errors)) continue;
       throw new Refusal(await bundleFailure(entry, error.errors, packages));
     }
   }
 }
+
+/** The place of packages, whose own files are not in the servlet. */
+const PACKAGE_URL = "file:///servlet/node_modules/package.js";
 
 /** The files of the package that its modules name, by their path as the modules see it. */
 async function ownFiles(folder: string, texts: ReadonlyMap<string, string>) {
@@ -139,6 +159,25 @@ function arriving(): Promise<string> {
   })();
   return arrive;
 }
+
+/** Packages that others try to import, and that are not installed: as in Node, that fails where it is done. */
+const optionalPackages: Plugin = {
+  name: "optional packages",
+  setup(on) {
+    on.onResolve({ filter: /^[^./]/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+      const isOptional = kind === "dynamic-import" || kind === "require-call";
+      if (!isOptional || pluginData !== undefined || packageOf(importer) === undefined)
+        return undefined;
+      const asked = { importer, kind, resolveDir, pluginData: OPTIONAL };
+      const { errors } = await on.resolve(path, asked);
+      return errors.length > 0 && !isBuiltin(path) ? { path, namespace: OPTIONAL } : undefined;
+    });
+    on.onLoad({ filter: /^/, namespace: OPTIONAL }, ({ path }) => ({
+      contents: `throw Object.assign(new Error(${JSON.stringify(`The package "${path}" is not installed.`)}), { code: "ERR_MODULE_NOT_FOUND" });`,
+    }));
+  },
+};
+const OPTIONAL = "package that is not installed";
 
 /** Where a file of the servlet is, as its modules see it. */
 const placeOf = (file: string, folder: string): string =>
@@ -182,7 +221,11 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
         .replaceAll(/\bimport\.meta\b/g, "__meta")
         .replaceAll(/\bcreateRequire\(__meta\.url\)\(/g, "require(")
         .replaceAll(/\brequire\.main\b/g, isMain ? "module" : "undefined")
-        .replace(/\b(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/, "");
+        .replace(
+          /\b(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/,
+          // The bundler takes what is required by a constant name.
+          (made) => (/\brequire\(\s*[^"'`\s]/.test(text) ? made : ""),
+        );
       const extension = /\.[cm]?([jt]sx?)$/.exec(path)![1] as "ts" | "tsx" | "js" | "jsx";
       return {
         contents: names.length === 0 ? contents : `const ${names.join(", ")};${contents}`,

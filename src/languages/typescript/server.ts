@@ -7,7 +7,7 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { valueOfJson } from "../../tools/bundle/scan.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
-import { variableOf } from "../../server/kernel/servlets/variables.ts";
+import { REFERENCE, variableOf } from "../../server/kernel/servlets/variables.ts";
 import { sdkOf } from "./sdks.ts";
 import { warningsFor } from "./sources.ts";
 import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
@@ -120,6 +120,52 @@ const learntSchema = z.object({
   manifest: z.looseObject({}),
 });
 
+/**
+ * What the environment has while lists are learnt, in the order in which it is tried: all variables, secrets alone, nothing. A
+ * variable has the default that the manifest gives it, or a value in the form that its name suggests.
+ */
+function placeholdersOf({
+  env_vars = {},
+  allowed_secrets = [],
+}: Manifest): Record<string, string>[] {
+  const given = Object.entries(env_vars).map(([name, text]) => [
+    name,
+    text.replace(REFERENCE, (_whole, _name, otherwise = "") => otherwise as string),
+  ]);
+  const known = Object.fromEntries(given.filter(([, value]) => value !== "")) as Record<
+    string,
+    string
+  >;
+  const formed = (names: readonly string[]) =>
+    Object.fromEntries(
+      names.flatMap((name) =>
+        /(?:FILE|PATH|DIR)$/i.test(name) ? [] : [[name, placeholder(name)]],
+      ),
+    );
+  const secrets = formed(allowed_secrets.map(variableOf));
+  const all = { ...formed(Object.keys(env_vars)), ...secrets, ...known };
+  const isEmpty = Object.keys(all).length === 0;
+  return isEmpty ? [all] : [all, { ...secrets, ...known }, known];
+}
+
+function placeholder(name: string): string {
+  if (/(?:URL|URI|ENDPOINT|ORIGIN)(?:_|$)/i.test(name)) return "https://placeholder.invalid";
+  if (/(?:^|_)(?:PORT|MS|SECONDS|TIMEOUT|LIMIT|COUNT|SIZE|MAX|MIN)$/i.test(name)) return "1";
+  return "placeholder";
+}
+
+/** Advice for a server that cannot be run without the world. */
+function adviceOn(
+  message: string,
+  { variables, secrets }: { variables: readonly string[]; secrets: object },
+): string {
+  if (message.includes("fetch() works only inside a handler"))
+    return '\nIf a list makes requests, set "lists": "dynamic" in servlet.json: it is asked for at run time then.';
+  return variables.length + Object.keys(secrets).length === 0
+    ? ""
+    : '\nValues of variables are not known while the bundle is made. If it checks their form, give env_vars in servlet.json a default that fits, such as "${NAME:-sk_test_0}".';
+}
+
 /** Bundles the server in this file. Throws a `Refusal` with file and line. */
 export async function readServer(
   entry: string,
@@ -134,7 +180,8 @@ export async function readServer(
     isDynamic: lists === "dynamic",
     zods: new Set<string>(),
   };
-  const learning = await bundleServer(server);
+  const [first, ...others] = placeholdersOf(manifest);
+  const learning = await bundleServer(server, undefined, first);
   return async (started, cache) => {
     const { interpreter, base } = started;
     const load = ({ text, explain }: ServerScript, packages: readonly Cached[] = []) =>
@@ -143,7 +190,25 @@ export async function readServer(
           throw error instanceof Refusal ? new Refusal(explain(error.message)) : error;
         },
       );
-    const { output } = await load(learning);
+    const learnFrom = async (): Promise<unknown> => {
+      try {
+        return (await load(learning)).output;
+      } catch (thrown) {
+        // It may check the form of a value, or do without.
+        const errors = [thrown];
+        for (const placeholders of others) {
+          const another = await bundleServer(server, undefined, placeholders);
+          const loaded = await load(another).catch((error: unknown) => void errors.push(error));
+          if (loaded !== undefined) return loaded.output;
+        }
+        // With secrets alone it is most like what it will be.
+        const error = errors[1] ?? thrown;
+        throw error instanceof Refusal
+          ? new Refusal(error.message + adviceOn(error.message, server))
+          : error;
+      }
+    };
+    const output = await learnFrom();
     const { data: learnt } = learntSchema.safeParse(output);
     if (learnt === undefined) {
       throw new Refusal(

@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { build } from "esbuild";
 import { isObject } from "../../server/kernel/core/model.ts";
 import { parseJson } from "../../server/kernel/core/text.ts";
+import { isServersOwn } from "../../server/kernel/settings/own-names.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { namedFiles, nodeFile } from "./node-modules.ts";
 import { isStandIn, sdkOf } from "./sdks.ts";
@@ -181,6 +182,7 @@ function environmentIn(sources: Sources, example: Sources): Part {
   for (const [name, place] of firstPlaces(example, /^(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)) {
     if (!read.has(name) && !OF_PROCESS.has(name)) read.set(name, place);
   }
+  for (const name of read.keys()) if (isServersOwn(name)) read.delete(name);
   const isSecret = ([name]: [string, SourceLine]) => SECRET.test(name);
   const [secrets, variables] = [
     [...read].filter(isSecret),

@@ -268,3 +268,34 @@ for (let at = 0; at < 300_000 || key === "endless"; at++) sum += at % 7;`,
   expect(await call("endless")).toMatchObject({ isError: true });
   expect(await call("fif")).toEqual({ content: [{ type: "text", text }] });
 });
+
+test("a server that checks its variables is learnt without those that need not be there, or with their defaults", async () => {
+  const scope = `const { MCP_TRANSPORT = "stdio", KEY_FILE } = process.env;
+const key = process.env.STRIPE_KEY ?? "";
+if (!["stdio", "http"].includes(MCP_TRANSPORT)) throw new Error("Unknown transport: " + MCP_TRANSPORT);
+if (KEY_FILE) throw new Error("No such file: " + KEY_FILE);
+if (!/^sk_/.test(key)) throw new Error("Expected sk_*");`;
+  const manifest = (key: string) =>
+    JSON.stringify({
+      env_vars: { MCP_TRANSPORT: "${MCP_TRANSPORT:-}", STRIPE_KEY: key },
+      allowed_secrets: [{ service: "file", user: "server", variable: "KEY_FILE" }],
+    });
+  const made = (key: string) =>
+    serverOf({ "index.ts": server(scope, "key"), "servlet.json": manifest(key) });
+  await expect(made("${STRIPE_KEY:-}")).rejects.toThrow(
+    /Expected sk_\*[^]*give env_vars .* a default/,
+  );
+  const servlet = await made("${STRIPE_KEY:-sk_test}");
+  const variables = { STRIPE_KEY: "sk_live" };
+  const { result } = await servlet.callTool("use", {}, { variables });
+  expect(result.content).toMatchObject([{ text: "sk_live" }]);
+});
+
+test("a list that makes a request is refused with what to do", async () => {
+  const text = `import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+const server = new Server({ name: "a", version: "1" }, { capabilities: { tools: {} } });
+server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await (await fetch("https://api.example.com/")).json() }));
+server.connect();`;
+  await expect(serverOf({ "index.ts": text })).rejects.toThrow(/"lists": "dynamic"/);
+});

@@ -191,3 +191,57 @@ const inflate = promisify(zlib.inflate);`;
   expect([bad, called]).toEqual(["Z_DATA_ERROR", "Z_DATA_ERROR"]);
   expect(stream).toMatch(/no zlib.createGzip.*zlib.gzipSync/);
 });
+
+/** A package beside a server. */
+const installed = (name: string, text: string, more: object = {}) => ({
+  [`node_modules/${name}/package.json`]: JSON.stringify({
+    name,
+    version: "1.0.0",
+    main: "index.js",
+    ...more,
+  }),
+  [`node_modules/${name}/index.js`]: text,
+});
+
+test("what packages import and do not use does no harm; where it is used, it says what it is", async () => {
+  const scope = `import { startAll, optional, place } from "arguments";
+import { createReadStream, existsSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { createRequire } from "node:module";
+import { InMemoryTaskStore, NeverThere } from "@modelcontextprotocol/sdk/experimental/tasks";
+import fetch, { Headers } from "node-fetch";
+const require = createRequire(import.meta.url);
+const version = ["nowhere.json", "../package.json"].flatMap((name) => { try { return require(name).version; } catch { return []; } });
+const said = (work) => { try { return work(); } catch (error) { return error.message; } };`;
+  const tool = `[said(() => startAll()), said(() => createReadStream("a")), said(() => new InMemoryTaskStore()), typeof NeverThere,
+    existsSync("/etc/passwd"), await optional().catch((error) => error.code), typeof place, version,
+    parseArgs({ options: { port: { type: "string", default: "1" }, host: { type: "string" } } }).values,
+    typeof fetch, new Headers({ a: "b" }).get("a")]`;
+  const files = {
+    ...installed(
+      "arguments",
+      `import { spawn } from "node:child_process";
+import net from "node:net";
+import { Transform } from "node:stream";
+export class Lines extends Transform {}
+export const startAll = () => (net.isIP("1") ? 1 : spawn("ls"));
+export const optional = () => import("not-installed-anywhere");
+export const place = import.meta.url;`,
+      { type: "module" },
+    ),
+    "package.json": '{ "type": "module", "version": "1.2.3", "main": "src/index.ts" }',
+  };
+  expect(await used(scope, tool, files)).toEqual([
+    expect.stringMatching(/"net" of Node\.isIP is not available in a servlet/),
+    expect.stringMatching(/createReadStream of a module of Node is not available/),
+    expect.stringMatching(/InMemoryTaskStore of the SDK is not available/),
+    "function",
+    false,
+    "ERR_MODULE_NOT_FOUND",
+    "string",
+    ["1.2.3"],
+    { port: "1" },
+    "function",
+    "b",
+  ]);
+});
