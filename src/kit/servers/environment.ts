@@ -37,11 +37,17 @@ export function variable(name: string): string | undefined {
   return value;
 }
 
-const own: Record<string, string> = Object.assign(Object.create(null), { NODE_ENV: "production" });
+const own: Record<string, string> = { NODE_ENV: "production" };
 
 /** The `process.env` of a server and the `env` of a Worker: values that the server sets itself take precedence over the manifest's. */
 export const env: Record<string, string | undefined> = new Proxy(own, {
-  get: (set, name) => (typeof name === "string" ? (set[name] ?? variable(name)) : undefined),
+  // A variable has precedence over a method of objects.
+  get: (set, name) =>
+    typeof name !== "string"
+      ? undefined
+      : Object.hasOwn(set, name)
+        ? set[name]
+        : (variable(name) ?? set[name]),
   has: (set, name) => typeof name === "string" && (name in set || variable(name) !== undefined),
   set: (set, name, value) => Reflect.set(set, name, String(value)),
   deleteProperty(set, name) {

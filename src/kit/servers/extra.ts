@@ -92,10 +92,9 @@ export function clientVersion(): { name: string; version: string } {
 
 /**
  * The last argument of handlers. Those of `@modelcontextprotocol/server` use `mcpReq` and `http`, those of
- * `@modelcontextprotocol/sdk` the other members. All are own members, as authors copy it. `verified` is the `requestState`
- * as the server's `verify` returned it.
+ * `@modelcontextprotocol/sdk` the other members. All are own members, as authors copy it.
  */
-export const verifiedExtra = (method: string, verified: unknown) => ({
+const membersOf = (method: string, verified: unknown) => ({
   get signal() {
     return context.signal;
   },
@@ -148,16 +147,32 @@ export const verifiedExtra = (method: string, verified: unknown) => ({
   },
 });
 
-export type Extra = ReturnType<typeof verifiedExtra>;
+export type Extra = ReturnType<typeof membersOf>;
 
-/** By method: its members are about the running call, and are made when the servlet is built. */
+/** As `membersOf`; the members may be replaced, as those of the SDK's. */
+function made(method: string, verified?: unknown): Extra {
+  const extra = membersOf(method, verified);
+  for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(extra))) {
+    if (descriptor.get === undefined) continue;
+    const set = (value: unknown) =>
+      void Object.defineProperty(extra, key, { ...PLAIN, value, writable: true });
+    Object.defineProperty(extra, key, { ...PLAIN, get: descriptor.get, set });
+  }
+  return extra;
+}
+
+const PLAIN = { enumerable: true, configurable: true };
+
+/** Set by the bundle step: true if instances go on to the next call, which must not get what an earlier one has left. */
+declare const SERVLET_KEEPS_STATE: boolean;
+
+const METHODS = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
+
+/** By method: their members are about the running call, so they are made when the servlet is built. */
 const extras = new Map(
-  ["tools/call", "resources/read", "prompts/get", "completion/complete"].map((method) => [
-    method,
-    verifiedExtra(method, undefined),
-  ]),
+  SERVLET_KEEPS_STATE ? [] : METHODS.map((method) => [method, made(method)] as const),
 );
 
-/** The last argument of handlers, without a state. */
-export const extraOf = (method: string): Extra =>
-  extras.get(method) ?? verifiedExtra(method, undefined);
+/** The last argument of a handler. `verified` is the `requestState` as the server's `verify` returned it. */
+export const extraOf = (method: string, verified?: unknown): Extra =>
+  (verified === undefined ? extras.get(method) : undefined) ?? made(method, verified);

@@ -148,7 +148,9 @@ export class UriTemplate {
     return this.template;
   }
   match(uri: string): Record<string, string> | null {
-    return this.#known.match(uri, (text) => text) ?? null;
+    const variables = this.#known.match(uri, (text) => text);
+    // Unlike the kit's, a variable of the path has a value.
+    return variables === undefined || Object.values(variables).includes("") ? null : variables;
   }
   expand(variables: Readonly<Record<string, string | string[]>>): string {
     return this.template.replaceAll(
@@ -327,8 +329,8 @@ export class McpServer {
     const spec = {
       name,
       ...(metadata as Json),
-      read: async (uri: string, variables: object) =>
-        callback(new URL(uri), uriTemplate.match(uri) ?? variables, await extra("resources/read")),
+      read: async (uri: string) =>
+        callback(new URL(uri), matched(uriTemplate, uri), await extra("resources/read")),
       ...(listCallback && { list }),
       ...(complete.length > 0 && { complete: Object.fromEntries(complete) as object }),
     };
@@ -354,6 +356,13 @@ export class McpServer {
       },
     };
   }
+}
+
+function matched(template: UriTemplate, uri: string): Record<string, string> {
+  const variables = template.match(uri);
+  if (variables === null)
+    throw new ProtocolError(ErrorCode.InvalidParams, `Resource ${uri} not found`);
+  return variables;
 }
 
 /** A tool's result. Throws a `ToolError` as the SDK does, if it lacks what its output schema describes. */

@@ -10,7 +10,6 @@ import {
   elicit,
   type Extra,
   extraOf,
-  verifiedExtra,
   log,
   notify,
 } from "./extra.ts";
@@ -82,7 +81,7 @@ export class Server implements Offer {
     const state = context.requestState;
     if (verify === undefined || state === undefined) return extraOf(method);
     return Promise.resolve(verify(state, extraOf(method))).then(
-      (verified) => verifiedExtra(method, verified),
+      (verified) => extraOf(method, verified),
       () => {
         throw new RpcError(-32602, "The state of the call is not the server's.");
       },

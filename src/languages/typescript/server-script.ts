@@ -24,6 +24,7 @@ export interface Server {
   variables: readonly string[];
   /** By the name of the variable that holds it. */
   secrets: Readonly<Record<string, { service: string; user: string }>>;
+  keepsState: boolean;
   /** True if its lists are asked for at run time. */
   isDynamic: boolean;
   /** The modules of zod that it imports, which are noted here. */
@@ -80,10 +81,10 @@ export async function bundleServer(
         ...(isLearning && { placeholders }),
       }),
       SERVLET_LISTS: JSON.stringify(lists),
-      // Of packages; in the author's modules, `serverFiles` replaces it.
-      "import.meta.url": JSON.stringify(PACKAGE_URL),
-      "import.meta.dirname": JSON.stringify("/servlet/node_modules"),
-      "import.meta.filename": JSON.stringify("/servlet/node_modules/package.js"),
+      SERVLET_KEEPS_STATE: String(server.keepsState),
+      // `globals.ts` has them for packages, `serverFiles` for the author's modules.
+      "import.meta": "__meta",
+      "require.main": "__main",
       SERVLET_FILES: "__files",
       SERVLET_ENTRY: JSON.stringify(placeOf(entry, folder)),
     },
@@ -121,9 +122,6 @@ export async function bundleServer(
     }
   }
 }
-
-/** The place of packages, whose own files are not in the servlet. */
-const PACKAGE_URL = "file:///servlet/node_modules/package.js";
 
 /** The files of the package that its modules name, by their path as the modules see it. */
 async function ownFiles(folder: string, texts: ReadonlyMap<string, string>) {
@@ -209,6 +207,10 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
       };
       const names = [
         /\bimport\.meta\b/.test(text) && `__meta = ${JSON.stringify(meta)}`,
+        isMain &&
+          /\brequire\.main\b/.test(text) &&
+          !/^\s*(?:import|export)\b/m.test(text) &&
+          "__main = module",
         /\b__dirname\b/.test(text) &&
           !declares(text, "__dirname") &&
           `__dirname = ${JSON.stringify(dirname(place))}`,
@@ -218,11 +220,9 @@ const serverFiles = ({ entry, folder }: Server, texts: Map<string, string>): Plu
       ].filter((one) => one !== false);
       const contents = withNamespace(text)
         .replace(/^#!/, "//")
-        .replaceAll(/\bimport\.meta\b/g, "__meta")
-        .replaceAll(/\bcreateRequire\(__meta\.url\)\(/g, "require(")
-        .replaceAll(/\brequire\.main\b/g, isMain ? "module" : "undefined")
+        .replaceAll(/\bcreateRequire\(import\.meta\.url\)\(/g, "require(")
         .replace(
-          /\b(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/,
+          /^[ \t]*(?:const|let|var)\s+require\s*=\s*createRequire\([^;\n]*\);?/m,
           // The bundler takes what is required by a constant name.
           (made) => (/\brequire\(\s*[^"'`\s]/.test(text) ? made : ""),
         );

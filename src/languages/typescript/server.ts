@@ -6,7 +6,7 @@ import type { Load } from "../../tools/bundle/language.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { valueOfJson } from "../../tools/bundle/scan.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
-import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
+import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { REFERENCE, variableOf } from "../../server/kernel/servlets/variables.ts";
 import { sdkOf } from "./sdks.ts";
 import { warningsFor } from "./sources.ts";
@@ -177,6 +177,7 @@ export async function readServer(
     folder: place,
     variables: Object.keys(env_vars),
     secrets: Object.fromEntries(allowed_secrets.map((secret) => [variableOf(secret), secret])),
+    keepsState: keepsState(manifest),
     isDynamic: lists === "dynamic",
     zods: new Set<string>(),
   };

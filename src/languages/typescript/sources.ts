@@ -32,7 +32,7 @@ export function* matchesIn(
 /** The first place of each name that a pattern finds. */
 export function firstPlaces(sources: Sources, pattern: RegExp): Map<string, SourceLine> {
   const found = new Map<string, SourceLine>();
-  for (const { 1: name, place } of matchesIn(sources, pattern)) {
+  for (const { 1: one, 2: name = one, place } of matchesIn(sources, pattern)) {
     if (name !== undefined && !found.has(name)) found.set(name, place);
   }
   return found;
@@ -41,7 +41,9 @@ export function firstPlaces(sources: Sources, pattern: RegExp): Map<string, Sour
 /** Variables that say how a server is started, which means nothing here. */
 export const OF_PROCESS = new Set([
   "NODE_ENV",
+  "LANG",
   "PORT",
+  "TZ",
   "HOST",
   "PATH",
   "HOME",
@@ -52,45 +54,49 @@ export const OF_PROCESS = new Set([
 ]);
 /** The variables that the sources read, but those of the process. */
 export function variablesRead(sources: Sources): Map<string, SourceLine> {
-  const found = firstPlaces(sources, /\bprocess\.env(?:\.|\[["'])([A-Za-z_]\w*)/g);
+  const found = firstPlaces(
+    sources,
+    /\bprocess\.env(?:\.([A-Za-z_]\w*)|\[["']([A-Za-z_]\w*)["']\])(?!\w|\s*=[^=])/g,
+  );
   const destructured = matchesIn(sources, /\{([^{}]*)\}\s*=\s*(?:process\.env|(?:this\.)?env)\b/g);
   for (const { 1: names = "", place } of destructured) {
     for (const [, name] of names.matchAll(/(?:^|,)\s*([A-Z]\w*)/g))
       if (!found.has(name!)) found.set(name!, place);
   }
-  for (const [name, place] of firstPlaces(sources, /\b(?:this\.)?env\.([A-Z][A-Z0-9_]*)\b/g)) {
+  const ofWorker =
+    /(?<!import\.meta\.|process\.|\w)(?:this\.)?env\.([A-Z][A-Z0-9_]*)\b(?!\.(?:get|put|prepare|idFromName|getByName|fetch)\()/g;
+  for (const [name, place] of firstPlaces(sources, ofWorker)) {
     if (!found.has(name)) found.set(name, place);
   }
-  for (const name of OF_PROCESS) found.delete(name);
+  for (const name of found.keys())
+    if (OF_PROCESS.has(name) || name.startsWith("npm_")) found.delete(name);
   return found;
 }
+
+/** A variable of a module, and a field, that begin with a value that is then changed; an object made later is none. */
+const VARIABLE =
+  /^(?:export\s+)?(?:let\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:\d|["']|new\s+(?:Map|Set)\b|\[|\{)|const\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}))/gm;
+const FIELD =
+  /^[ \t]+(?:private\s+|protected\s+|readonly\s+|public\s+)*(#?\w+)(?:\s*:[^=;\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}|\d+\s*;)/gm;
+/** A write to the name before it. */
+const WRITE = String.raw`(?:\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\(|\[[^\]]+\]\s*=[^=]|\.\w+\s*=[^=]|\s*[-+*]?=[^=]|\+\+|--)`;
 
 /** What is kept in variables of modules, or in the state of an agent; undefined if nothing is. */
 export function keptIn(sources: Sources): { place: SourceLine; what: string } | undefined {
   for (const { place } of matchesIn(sources, /\bthis\.setState\(/g))
     return { place, what: "the agent's state" };
   for (const [file, text] of sources) {
-    const declared =
-      /^(?:export\s+)?(?:let\s+(\w+)|const\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}))/gm;
-    for (const found of text.matchAll(declared)) {
+    for (const found of text.matchAll(VARIABLE)) {
       const name = (found[1] ?? found[2])!;
-      const written = new RegExp(
-        `^[ \\t]+.*\\b${name}(?:\\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\.\\w+\\s*=[^=]|(?:\\s*[-+*]?=[^=]|\\+\\+|--))`,
-        "m",
-      );
+      const written = new RegExp(`^[ \\t]+.*\\b${name}${WRITE}`, "m");
       if (written.test(text.slice(found.index + found[0].length))) {
         return { place: { file, line: lineAt(text, found.index) }, what: `the variable ${name}` };
       }
     }
-    const fields =
-      /^[ \t]+(?:private\s+|protected\s+|readonly\s+|public\s+)*(#?\w+)(?:\s*:[^=;\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}|\d+\s*;)/gm;
-    for (const found of text.matchAll(fields)) {
-      const written = new RegExp(
-        `\\bthis\\.${found[1]}(?:\\.(?:set|add|delete|clear|push|pop|shift|splice)\\(|\\[[^\\]]+\\]\\s*=[^=]|\\s*[-+]?=[^=]|\\+\\+|--)`,
-      );
-      if (/\bclass\b/.test(text.slice(0, found.index)) && written.test(text)) {
+    if (!/\bclass\b/.test(text)) continue;
+    for (const found of text.matchAll(FIELD)) {
+      if (new RegExp(`\\bthis\\.${found[1]}${WRITE}`).test(text))
         return { place: { file, line: lineAt(text, found.index) }, what: `the field ${found[1]}` };
-      }
     }
   }
   return undefined;
@@ -99,8 +105,8 @@ export function keptIn(sources: Sources): { place: SourceLine; what: string } | 
 type Advice = readonly [RegExp, string];
 
 const LOCALES: Advice = [
-  /toLocale\w*String\(\s*["']|\bIntl\.\w+|\.localeCompare\([^)]*,/g,
-  "there is no Intl in a servlet: format by a package, such as date-fns",
+  /toLocale\w*String\(\s*[^)\s]|\bIntl\.\w+|\.localeCompare\([^(),\n]*,/g,
+  "servlets have no Intl, so locales are not known: use a package (docs/packages.md)",
 ];
 
 /** What has no meaning here, with what to do. */
@@ -129,10 +135,15 @@ export const ADVICE: readonly Advice[] = [
   LOCALES,
 ];
 
+const without = (sources: Sources, pattern: RegExp): Sources =>
+  new Map([...sources].filter(([, text]) => !pattern.test(text)));
+
 /** The first place of each thing that has no meaning here, with what to do. */
 export function noMeaningIn(sources: Sources, advice: readonly Advice[] = ADVICE): string[] {
   return advice.flatMap(([pattern, what]) => {
-    const found = matchesIn(sources, pattern).next().value;
+    // A file that asks whether there is Intl knows what to do without.
+    const texts = pattern === LOCALES[0] ? without(sources, /\btypeof\s+Intl\b/) : sources;
+    const found = matchesIn(texts, pattern).next().value;
     return found === undefined ? [] : [`${at(found.place)}: ${what}`];
   });
 }
@@ -147,11 +158,11 @@ export function warningsFor(sources: Sources, manifest: Manifest): string[] {
   return [
     ...unknown.map(
       ([name, place]) =>
-        `${at(place)}: it reads ${name}, which is undefined here: add it to env_vars or allowed_secrets in servlet.json`,
+        `${at(place)}: ${name} is not in servlet.json, so it is undefined: add it to env_vars or allowed_secrets`,
     ),
     ...(kept
       ? [
-          `${at(kept.place)}: ${kept.what} changes in handlers, and each call begins anew: "state": "session" in servlet.json keeps it for a client's session, and "call" says that this is right`,
+          `${at(kept.place)}: handlers change ${kept.what}, but every call begins with new memory. Set "state" in servlet.json: "session" keeps it for a client's session, "call" accepts the loss`,
         ]
       : []),
     ...noMeaningIn(code),
@@ -162,13 +173,18 @@ export function warningsFor(sources: Sources, manifest: Manifest): string[] {
 export const localeWarnings = (sources: Sources): string[] =>
   noMeaningIn(withoutComments(sources), [LOCALES]);
 
+/** The most characters of a file that is searched: larger ones are data, or made by a bundler. */
+const MOST = 250_000;
+
 /** The sources with blanks for comments. A text with two slashes in it may lose its line. */
 const withoutComments = (sources: Sources): Sources =>
   new Map(
-    [...sources].map(([file, text]) => [
-      file,
-      text.replaceAll(/\/\*[^]*?\*\/|(?<![:"'`\\])\/\/.*/g, (comment) =>
-        comment.replaceAll(/./g, " "),
-      ),
-    ]),
+    [...sources]
+      .filter(([, { length }]) => length <= MOST)
+      .map(([file, text]) => [
+        file,
+        text.replaceAll(/\/\*[^]*?(?:\*\/|$)|(?<![:"'`\\])\/\/.*/g, (comment) =>
+          comment.replaceAll(/./g, " "),
+        ),
+      ]),
   );

@@ -11,36 +11,51 @@ import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
 import { packageOf } from "./packages.ts";
 
-/** `import { z } from "zod"`, perhaps with other names, and `import z from "zod"`. */
+/** `import { z } from "zod"`, perhaps with other names, and `import z from "zod"`, where a line begins. */
 const IMPORT =
-  /\bimport\s+(?:\{([^}]*\bz\b[^}]*)\}|z)\s+from\s*(["'])(zod(?:\/v[34]|\/mini|\/v4-mini|\/v4\/mini)?)\2/g;
+  /^([ \t]*)import\s+(?:\{([^{}"']{0,2000})\}|z)\s+from\s*(["'])(zod(?:\/v[34]|\/mini|\/v4-mini|\/v4\/mini)?)\3/gm;
 
 /**
  * The text with `z` imported as a namespace, which has the same members: of it alone the bundler leaves out what the text does
- * not use. The lines stay.
+ * not use. The lines stay. Text within backticks is left alone.
  */
 export const withNamespace = (text: string): string =>
-  text.replaceAll(IMPORT, (whole, names: string | undefined, _quote, from: string) => {
-    const others = (names ?? "z").split(",").map((name) => name.trim());
-    if (!others.includes("z")) return whole;
-    const rest = others.filter((name) => name !== "z" && name !== "");
-    const also = rest.length === 0 ? "" : `; import { ${rest.join(", ")} } from "${from}"`;
-    return `import * as z from "${from}"${also}`;
-  });
+  text.replaceAll(
+    IMPORT,
+    (whole, indent: string, list: string | undefined, _quote, from: string, offset: number) => {
+      const names = (list ?? "z")
+        .replaceAll(/\/\/.*|\/\*[^]*?\*\//g, "")
+        .split(",")
+        .map((name) => name.trim());
+      if (!names.includes("z") || isInTemplate(text, offset)) return whole;
+      const rest = names.filter((name) => name !== "z" && name !== "");
+      const also = rest.length === 0 ? "" : `; import { ${rest.join(", ")} } from "${from}"`;
+      const lines = "\n".repeat(whole.split("\n").length - 1);
+      return `${indent}import * as z from "${from}"${also}${lines}`;
+    },
+  );
+
+/** True if an odd number of backticks stands before an offset. */
+const isInTemplate = (text: string, offset: number): boolean =>
+  (text.slice(0, offset).match(/(?<!\\)`/g)?.length ?? 0) % 2 === 1;
 
 const LOADERS = { ts: "ts", tsx: "tsx", js: "js", jsx: "jsx" } as const;
 
 export const smallZod: Plugin = {
   name: "small zod",
   setup(on) {
+    let usesLocales = false;
+    on.onStart(() => void (usesLocales = false));
     // The messages of zod 4 in fifty languages are half of it.
-    on.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, ({ path }) => ({
-      contents: 'export { default as en } from "./en.js";',
-      resolveDir: dirname(path),
-    }));
+    on.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, ({ path }) =>
+      usesLocales
+        ? undefined
+        : { contents: 'export { default as en } from "./en.js";', resolveDir: dirname(path) },
+    );
     on.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: "file" }, async ({ path }) => {
       if (packageOf(path) !== undefined) return undefined;
       const text = await readFile(path, "utf8");
+      usesLocales ||= /\blocales\b/.test(text);
       const contents = withNamespace(text);
       if (contents === text) return undefined;
       const [, extension] = /\.[cm]?([jt]sx?)$/.exec(path)!;
@@ -71,7 +86,8 @@ export interface SharedZod {
   names: readonly string[];
 }
 
-const known = new Map<string, Promise<SharedZod | undefined>>();
+/** By folder and version. */
+const sharedZods = new Map<string, Promise<SharedZod>>();
 
 /** The zod 4 that modules in this folder import; undefined if there is none, or an older one. */
 export async function sharedZod(folder: string): Promise<SharedZod | undefined> {
@@ -81,12 +97,13 @@ export async function sharedZod(folder: string): Promise<SharedZod | undefined> 
   } catch {
     return undefined;
   }
-  return known.getOrInsertComputed(dirname(found), async (zod) => {
-    const { version } = JSON.parse(await readFile(found, "utf8")) as { version: string };
-    return Number.parseInt(version) === 4
-      ? { folder: zod, names: await exportsOf(zod) }
-      : undefined;
-  });
+  const { version } = JSON.parse(await readFile(found, "utf8")) as { version: string };
+  if (Number.parseInt(version) !== 4) return undefined;
+  const zod = dirname(found);
+  return sharedZods.getOrInsertComputed(`${zod} ${version}`, async () => ({
+    folder: zod,
+    names: await exportsOf(zod),
+  }));
 }
 
 async function exportsOf(folder: string): Promise<string[]> {

@@ -169,24 +169,40 @@ if (key !== "placeholder") ${use};`,
   },
 );
 
-test("a secret that modules have read, and one that a handler reads, are hidden in its errors and log lines", async () => {
-  const servlet = await serverOf({
-    "servlet.json": MANIFEST,
-    "index.ts": server(
-      `const key = process.env.API_KEY!;
+const TWO = {
+  env_vars: {},
+  allowed_secrets: [
+    { service: "db", user: "name", variable: "DB_USER" },
+    { service: "db", user: "pass", variable: "DB_PASS" },
+  ],
+};
+const SECRETS = { DB_USER: "ada-5521", DB_PASS: "ada-5521-Xy7Kq9" };
+
+test.each([
+  ["modules", "const pass = process.env.DB_PASS!; const name = () => process.env.DB_USER;", {}],
+  ["a handler", "const name = () => process.env.DB_USER; const pass = undefined;", {}],
+  [
+    "an earlier call",
+    "let pass: string | undefined; const name = () => (pass ??= process.env.DB_PASS);",
+    { state: "session" },
+  ],
+])("secrets that %s read are hidden in errors and log lines", async (_who, scope, more) => {
+  const use = `
 const use = () => {
-  console.log(\`key \${key} \${btoa("user:" + key)}\`);
-  throw new Error(\`refused: \${key}\`);
-};`,
-      "use()",
-    ),
+  name();
+  const all = [name(), pass ?? process.env.DB_PASS];
+  console.log("read", ...all, btoa("user:" + all[1]));
+  throw new Error("refused: " + all.join());
+};`;
+  const servlet = await serverOf({
+    "servlet.json": JSON.stringify({ ...TWO, ...more }),
+    "index.ts": server(scope + use, "use()"),
   });
-  const variables = { API_URL: "/", API_KEY: "topsecret" };
-  for (const alwaysReplay of [false, true]) {
-    const { logs } = await servlet.callTool("use", {}, { variables, alwaysReplay });
-    expect(logs.join()).toContain("refused: [hidden]");
-    expect(logs.join()).not.toContain("topsecret");
-    expect(logs.join()).not.toContain(btoa("user:topsecret").slice(4, 16));
+  for (let call = 0; call < 2; call++) {
+    const { logs } = await servlet.callTool("use", {}, { variables: SECRETS, session: "s" });
+    expect(logs.join()).toContain("refused: [hidden],[hidden]");
+    for (const secret of ["ada-5521", "Xy7Kq9", btoa("user:ada-5521-Xy7Kq9").slice(8, 20)])
+      expect(logs.join()).not.toContain(secret);
   }
 });
 

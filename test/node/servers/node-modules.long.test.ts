@@ -189,7 +189,7 @@ const inflate = promisify(zlib.inflate);`;
   expect(gunzipSync(Buffer.from(packed!, "base64")).toString()).toBe(text);
   expect(inflateSync(Buffer.from(short!, "base64")).toString()).toBe("a");
   expect([bad, called]).toEqual(["Z_DATA_ERROR", "Z_DATA_ERROR"]);
-  expect(stream).toMatch(/no zlib.createGzip.*zlib.gzipSync/);
+  expect(stream).toMatch(/zlib.createGzip is not available.*zlib.gzipSync/);
 });
 
 /** A package beside a server. */

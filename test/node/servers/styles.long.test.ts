@@ -376,7 +376,7 @@ const read = server.registerResource("files", template, {}, async (uri, variable
 const own = new UriTemplate("a://{x}/{+y}{?z,w}");
 const tool = server.registerTool("all", { description: "All" }, async () => text([
   own.variableNames, own.match("a://b%20c/d?z=1"), own.match("b://"), own.expand({ x: "b c", y: "d/e", z: "1" }),
-  UriTemplate.isTemplate("a://b"), typeof tool.handler, typeof read.readCallback, process.env.constructor, "toString" in process.env,
+  UriTemplate.isTemplate("a://b"), typeof tool.handler, typeof read.readCallback, typeof process.env.hasOwnProperty, "toString" in process.env,
 ]));
 server.registerTool("unstructured", { description: "Lacks it", outputSchema: { a: z.number() } }, async () => text(1));
 ${CONNECTED}`,
@@ -389,8 +389,8 @@ ${CONNECTED}`,
     false,
     "function",
     "function",
-    null,
-    false,
+    "function",
+    true,
   ]);
   expect(await say(servlet, "unstructured")).toEqual({
     failed: expect.stringContaining("no structured content was provided"),
@@ -413,4 +413,29 @@ test("a module that throws nothing, and one that changes what the kit needs, are
   await expect(
     made('JSON.stringify = () => "x"; export default new McpServer({ name: "a", version: "1" });'),
   ).rejects.toThrow(/changes? .*global|nothing/);
+});
+
+test("the last argument of a handler is new in each call of a servlet that keeps state, and its members may be set", async () => {
+  const servlet = await serverOf({
+    "servlet.json": '{ "state": "server" }',
+    "index.ts": `${V1}
+const server = new McpServer({ name: "kept", version: "1.0.0" });
+const seen = new WeakMap<object, string>();
+server.registerTool("who", { description: "Says who calls" }, async (extra: any) => {
+  extra.user ??= extra.authInfo?.clientId;
+  extra.authInfo = { clientId: "set" };
+  const before = seen.get(extra) ?? "nobody";
+  seen.set(extra, extra.user);
+  return { content: [{ type: "text", text: [extra.user, before, extra.authInfo.clientId, { ...extra }.user].join() }] };
+});
+${CONNECTED}`,
+  });
+  const who = async (caller: string) => {
+    const { result } = await servlet.callTool("who", {}, { caller });
+    return (result.content[0] as { text: string }).text;
+  };
+  expect([await who("ada"), await who("bob")]).toEqual([
+    "ada,nobody,set,ada",
+    "bob,nobody,set,bob",
+  ]);
 });

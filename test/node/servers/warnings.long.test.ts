@@ -38,9 +38,11 @@ test("what a server reads and keeps, and what has no meaning here, is said with 
   const files = { "s/index.ts": SERVER, "s/servlet.json": JSON.stringify(manifest) };
   const all = await warningsOf(files);
   expect(all).toEqual([
-    expect.stringMatching(/^w\/s\/index\.ts:8: it reads REGION, .*env_vars or allowed_secrets/),
-    expect.stringMatching(/^w\/s\/index\.ts:5: the variable calls .*"state": "session"/),
-    expect.stringMatching(/^w\/s\/index\.ts:9: there is no Intl in a servlet/),
+    expect.stringMatching(
+      /^w\/s\/index\.ts:8: REGION is not in servlet\.json.*env_vars or allowed_secrets/,
+    ),
+    expect.stringMatching(/^w\/s\/index\.ts:5: handlers change the variable calls.*"session"/),
+    expect.stringMatching(/^w\/s\/index\.ts:9: servlets have no Intl/),
   ]);
   const told = { env_vars: { PLACE: "here", REGION: "there" }, state: "call" };
   const few = await warningsOf({ ...files, "s/servlet.json": JSON.stringify(told) });
@@ -49,5 +51,5 @@ test("what a server reads and keeps, and what has no meaning here, is said with 
 
 test("a servlet of the kit that asks for a locale is told so", async () => {
   const all = await warningsOf({ "k/servlet.ts": KIT });
-  expect(all).toEqual([expect.stringMatching(/^w\/k\/servlet\.ts:4: there is no Intl/)]);
+  expect(all).toEqual([expect.stringMatching(/^w\/k\/servlet\.ts:4: servlets have no Intl/)]);
 });

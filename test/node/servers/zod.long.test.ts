@@ -86,3 +86,54 @@ test.each(CALLS)("%s checks its arguments", async (name, value, said, bad) => {
   );
   expect(wrong).toBe(true);
 });
+
+const loaded = async (text: string, more: Record<string, string> = {}) =>
+  loadServlet(await folderOf({ "index.ts": text, ...more }));
+const answer = async (text: string, name: string, args: object = {}) => {
+  const { result, logs } = await (await loaded(text)).callTool(name, args as never);
+  return { text: (result.content[0] as { text: string }).text, logs: logs.join("\n") };
+};
+
+test("imports of zod may have comments and lines, which stay, and texts that look like one stay, too", async () => {
+  const text = sdk(
+    "odd",
+    `const help = \`write:
+import { z } from "zod";
+// import.meta.url and require.main\`;
+server.registerTool("odd", { description: "Odd", inputSchema: { at: z.string().optional() } }, async () => {
+  for (const one of ["here"]) {
+    console.log(new Error(one).stack);
+  }
+  return text([help, "import z from 'zod'", "use import.meta.url", import.meta.url]);
+});`,
+    `import {
+  z, // schemas
+  ZodError, // its error
+} from "zod";
+void ZodError;`,
+  );
+  const line = text.split("\n").findIndex((one) => one.includes("new Error")) + 1;
+  const { text: said, logs } = await answer(text, "odd");
+  expect(JSON.parse(said)).toEqual([
+    'write:\nimport { z } from "zod";\n// import.meta.url and require.main',
+    "import z from 'zod'",
+    "use import.meta.url",
+    "file:///servlet/index.ts",
+  ]);
+  expect(logs).toContain(`index.ts:${line}`);
+  expect(logs).not.toContain("<null>");
+});
+
+test("messages of zod are there in the languages that a server names", async () => {
+  const text = sdk(
+    "german",
+    `z.config(z.locales.de());
+server.registerTool("german", { description: "Says what is wrong" }, async () => text(z.string().safeParse(1).error!.issues[0]!.message));`,
+  );
+  expect((await answer(text, "german")).text).toContain("erwartet");
+});
+
+test("an empty shape needs no zod", async () => {
+  const body = `server.registerTool("none", { description: "None", inputSchema: {} }, async (args) => text(args));`;
+  expect((await answer(sdk("none", body, ""), "none")).text).toBe("{}");
+});

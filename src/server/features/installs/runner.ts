@@ -2,6 +2,7 @@
  * Runs one servlet in its own isolate, without network, bindings or other servlets' code. The hooks
  * of a call lead back to the isolate that serves it. Bundled as a separate script: src/tools/bundle/runner-scripts.ts.
  */
+import { hiding } from "../../kernel/core/redaction.ts";
 import { settled, unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { invalidBuild } from "./build.ts";
@@ -168,6 +169,12 @@ function setupFrom(
       if (!signal.aborted) sent.push(hooks.log(level, text).catch(() => {}));
     },
     ...(credentials && { credentials: guestCredentials(servlet, credentials) }),
+    ...(secrets.length > 0 && {
+      hide: hiding({
+        secrets: new Map(secrets.map(({ value }, at) => [String(at), value])),
+        tokens: new Map(),
+      }),
+    }),
     recorded,
     seed,
     time,

@@ -5,7 +5,7 @@ import { mapValues } from "../core/values.ts";
 import type { GuestCredentials } from "../wasm/call.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { isServersOwn } from "../settings/own-names.ts";
-import { hiding } from "../core/redaction.ts";
+import { hiding, type Redact } from "../core/redaction.ts";
 import { REFERENCE, variableOf } from "./variables.ts";
 
 type Variables = Readonly<Record<string, string>>;
@@ -61,6 +61,15 @@ export function secretOf(
 ): string | undefined {
   const allowed = allowedTo(servlet, asked);
   return allowed && valueOf(variables, variableOf(allowed));
+}
+
+/** Redacts the secrets of the deployment that the manifest allows to the servlet. */
+export function hidingOwn(servlet: PreparedServlet, variables: Variables): Redact {
+  const secrets = (servlet.manifest.allowed_secrets ?? []).map((one): [string, string] => [
+    variableOf(one),
+    secretOf(servlet, variables, one) ?? "",
+  ]);
+  return hiding({ secrets: new Map(secrets), tokens: new Map() });
 }
 
 /** A caller's credentials, for look-up by the servlet. */

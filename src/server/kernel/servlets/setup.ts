@@ -14,7 +14,7 @@ import type { Setup } from "../wasm/setup.ts";
 import { liveWorld } from "../wasm/world.ts";
 import { withAccounts } from "./accounts.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { configOf, guestCredentials, secretOf } from "./config.ts";
+import { configOf, guestCredentials, hidingOwn, secretOf } from "./config.ts";
 import type { Deployment } from "./deployment.ts";
 import { fuelOf, keepsState } from "./manifest.ts";
 
@@ -42,6 +42,10 @@ export const callPartsOf = (call: CallContext): CallParts => ({
 
 const configs = oncePer(({ variables }: Deployment) =>
   oncePer((bundled: PreparedServlet) => configOf(bundled, variables)),
+);
+
+const hidings = oncePer(({ variables }: Deployment) =>
+  oncePer((bundled: PreparedServlet) => hidingOwn(bundled, variables)),
 );
 
 /** Copies the functions that a call has. */
@@ -88,5 +92,6 @@ export function setupOf(
   // Assignments instead of spreads, which cost each call a microsecond here.
   copyFunctions(call, setup);
   if (credentials) setup.credentials = guestCredentials(bundled, credentials);
+  if (manifest.allowed_secrets?.length) setup.hide = hidings(deployment)(bundled);
   return setup;
 }

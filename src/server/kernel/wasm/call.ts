@@ -102,7 +102,6 @@ export async function callExport(
   };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal, budget);
-  for (const [what, redact] of ready.redactions ?? []) guest.redactions.set(what, redact);
   let instance: Instance | undefined;
   let hasWaited = false;
   // Before its turn it has no instance, and so takes no memory.

@@ -7,7 +7,6 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { Guest, type Setup } from "./guest.ts";
 import { memoryOf } from "./image.ts";
 import { Journal } from "./journal.ts";
-import { hidingOne, type Redact } from "../core/redaction.ts";
 import { limits } from "./limits.ts";
 import { runExport } from "./link.ts";
 import { encodePatch } from "./patch.ts";
@@ -98,11 +97,7 @@ async function imageOf(
     if (code !== 0) return undefined;
     await runExport(instance, "edge_collect");
     const patch = encodePatch(instance.exports, before);
-    const redactions = new Map<string, Redact>();
-    for (const [name, { value }] of secrets)
-      if (value !== undefined) redactions.set(name, hidingOne(value));
-    const environment = bytesToHex(sha256(patch));
-    return { ...program, patch: patch.buffer, environment, redactions };
+    return { ...program, patch: patch.buffer, environment: bytesToHex(sha256(patch)) };
   } finally {
     drop(instance);
     guest.end();

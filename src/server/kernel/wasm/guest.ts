@@ -51,7 +51,7 @@ export class Guest extends GuestMemory {
   /** Extism's variables. */
   readonly vars = new Map<string, Uint8Array>();
   varBytes = 0;
-  /** By name: redacts a secret that the guest has got, of the deployment or as its caller has entered it on a page. */
+  /** By name: redacts a secret that the caller has entered on a page of the server. */
   readonly redactions = new Map<string, Redact>();
   /** Accounts of the caller that this call has found connected. */
   readonly accounts = new Set<string>();
@@ -61,8 +61,7 @@ export class Guest extends GuestMemory {
   http = { status: 0, headers: "{}" };
   /** What a successful call does to its servlet's state; without effect for a stateless servlet. */
   leaves: "changes" | "nothing" | "new state" = "changes";
-  /** The exception that the servlet itself reported to operators: see `log`. */
-  thrown: string | undefined;
+  #thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
   #waits: Waits | undefined;
@@ -82,13 +81,15 @@ export class Guest extends GuestMemory {
 
   /** True if it knows secrets. */
   get hasSecrets(): boolean {
-    return this.setup.credentials !== undefined || this.redactions.size > 0;
+    const { credentials, hide } = this.setup;
+    return credentials !== undefined || hide !== undefined || this.redactions.size > 0;
   }
 
   /** Redacts its secrets in the first `most` characters of a text, and drops the rest. */
   hide(text: string, most = text.length): string {
     // A secret that begins before the cut must be whole.
     let redacted = text.slice(0, most + limits.secretCharacters);
+    redacted = this.setup.hide?.(redacted) ?? redacted;
     for (const redact of this.redactions.values()) redacted = redact(redacted);
     return this.setup.credentials?.hide(redacted, most) ?? beginningOf(redacted, most);
   }
@@ -357,10 +358,16 @@ export class Guest extends GuestMemory {
     this.varBytes += stringBytes(name) + value.length;
   }
 
+  /** The exception that the servlet itself reported to operators: see `log`. */
+  get thrown(): string | undefined {
+    return this.#thrown && this.hide(this.#thrown, limits.logCharacters);
+  }
+
   /** A line that begins with `Uncaught` is kept for the run log, which prints it if the call fails. */
   log(level: LogLevel, line: string): void {
     if (level === "error" && line.startsWith(UNCAUGHT)) {
-      this.thrown = this.hide(line, limits.logCharacters);
+      // Only the last is told: a guest may write any number of them.
+      this.#thrown = line.slice(0, limits.logCharacters + limits.secretCharacters);
       return;
     }
     if (this.journal.isReplaying) return;

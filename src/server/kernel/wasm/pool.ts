@@ -10,7 +10,6 @@ import {
   usedBlocks,
   type Image,
 } from "./image.ts";
-import type { Redact } from "../core/redaction.ts";
 import { Journal } from "./journal.ts";
 import { instantiate, runExport, type Code, type Instance } from "./link.ts";
 import { applyPatch, patchedImage, undoPatch } from "./patch.ts";
@@ -47,8 +46,6 @@ export interface Program extends Code {
   exports?: readonly string[];
   /** The SHA-256 of its image, in hex, if its modules have run for values of its environment. */
   environment?: string;
-  /** By name: redacts a secret that its modules have read. */
-  redactions?: ReadonlyMap<string, Redact>;
   /** Compares each restored instance with a new one; slow, for tests and debugging. */
   checked?: boolean;
 }

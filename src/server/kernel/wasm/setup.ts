@@ -1,4 +1,5 @@
 /** The parts of the host that one call of a guest may use. */
+import type { Redact } from "../core/redaction.ts";
 import type { Files } from "../files/files.ts";
 import type { RunContext } from "../core/call-context.ts";
 import type { Notification } from "../core/model.ts";
@@ -55,6 +56,8 @@ export interface Setup extends Omit<RunContext, "keeper"> {
   /** True if the user must allow some of the guest's tool calls. */
   confirmsCalls?: boolean;
   credentials?: GuestCredentials;
+  /** Redacts the deployment's secrets that the servlet may read: it may have kept one since an earlier call. */
+  hide?: Redact;
   /** The folders of the call, if it has any. Whoever provides them commits or drops their changes. */
   files?: Files;
 }

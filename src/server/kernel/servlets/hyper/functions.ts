@@ -11,7 +11,6 @@ import { httpRequest, recordedRequest } from "../../wasm/http-request.ts";
 import { callFeature } from "../../wasm/host-calls.ts";
 import { callTools } from "../../wasm/tool-calls.ts";
 import { cryptoCall, decodeText } from "../../wasm/web-calls.ts";
-import { hidingOne } from "../../core/redaction.ts";
 import { askAll, keptSecret } from "./secret.ts";
 import { accessToken } from "./token.ts";
 import { isAskMethod, type Ask, type Asks } from "../../core/asks.ts";
@@ -206,7 +205,6 @@ export const userFunctions: HostFunctions = {
     if (secret !== undefined) return guest.put(secret);
     const question = { what: `secret ${service}`, details: JSON.stringify([service, user]) };
     const own = guest.answerNow(question, () => guest.setup.secret(service, user) ?? "");
-    if (own !== "") guest.redactions.set(question.what, hidingOne(own));
     if (own !== "" || user !== "" || service === "") return guest.put(own);
     return guest.put((await keptSecret(guest, service)) ?? "");
   },
