@@ -3,15 +3,12 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
 
-/** Factors to the unit that comes first, by what is measured. */
+/** Factor of each unit to the first unit of its kind, by kind. */
 const FACTORS: Record<string, Record<string, number>> = {
   length: { m: 1, km: 1000, cm: 0.01, mi: 1609.344, ft: 0.3048, in: 0.0254 },
   mass: { kg: 1, g: 0.001, t: 1000, lb: 0.45359237, oz: 0.028349523125 },
   volume: { l: 1, ml: 0.001, "gal (US)": 3.785411784, "gal (imperial)": 4.54609 },
 };
-
-const measured = (unit: string) =>
-  Object.entries(FACTORS).filter(([, units]) => Object.hasOwn(units, unit));
 
 const server = new McpServer(
   { name: "units", version: "1.0.0" },
@@ -25,7 +22,8 @@ server.registerTool(
   "convert_units",
   {
     title: "Convert units",
-    description: "Converts a value from one unit to another. A gallon is asked for: there are two.",
+    description:
+      "Converts a value from one unit to another. If a unit is `gal`, asks the user which gallon.",
     inputSchema: z.object({
       value: z.number(),
       from: z.string().describe("A unit, such as mi"),
@@ -49,15 +47,19 @@ server.registerTool(
           required: ["gallon"],
         },
       });
-      if (answer.action !== "accept") throw new Error("Without the gallon nothing is converted.");
+      if (answer.action !== "accept")
+        throw new Error(
+          "The conversion needs the kind of gallon: US or imperial. Call again and choose one.",
+        );
       units.push(`gal (${String(answer.content?.["gallon"])})`);
     }
     const [source, target] = units as [string, string];
-    const [found] = measured(source).filter(([, factors]) => Object.hasOwn(factors, target));
-    if (found === undefined) {
+    const factors = Object.values(FACTORS).find(
+      (units) => Object.hasOwn(units, source) && Object.hasOwn(units, target),
+    );
+    if (factors === undefined) {
       throw new Error(`${source} and ${target} are not two units of one kind: read units://all.`);
     }
-    const [, factors] = found;
     const result = { value: (value * factors[source]!) / factors[target]!, unit: target };
     return {
       content: [{ type: "text", text: `${value} ${source} = ${result.value} ${target}` }],

@@ -1,2 +1,2 @@
-/** The members of `Context` that files of their own have, such as those that call a host function of a feature. */
+/** Members of `Context` that are defined in files of their own: a line for each file. */
 export * from "./notices.ts";

@@ -1,8 +1,8 @@
-"""The members of `Context` that modules of their own have."""
+"""Members of `Context` that are defined in modules of their own: a line for each module."""
 
 
 class Members:
-    """Methods: a line for each module, such as one that calls a host function of a feature."""
+    """The base of `Context`."""
 
     __slots__ = ()
 

@@ -27,7 +27,7 @@ interface URLConstructor {
   canParse(url: string | URL, base?: string | URL): boolean;
 }
 
-/** As the package's, with an error whose message does not have the text: it may be a secret. */
+/** The package's URL. Its errors do not have the text, which may contain a secret. */
 class OwnURL extends whatwg.URL {
   constructor(url: string, base?: string) {
     try {
@@ -35,6 +35,16 @@ class OwnURL extends whatwg.URL {
     } catch (cause) {
       throw whatwg.URL.canParse(url, base) ? cause : new TypeError("Invalid URL");
     }
+  }
+  static override parse(url: string, base?: string): whatwg.URL | null {
+    return whatwg.URL.canParse(url, base) ? new OwnURL(url, base) : null;
+  }
+  override get href(): string {
+    return super.href;
+  }
+  override set href(text: string) {
+    if (!whatwg.URL.canParse(text)) throw new TypeError("Invalid URL");
+    super.href = text;
   }
 }
 Object.defineProperty(OwnURL, "name", { value: "URL" });

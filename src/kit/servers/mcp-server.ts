@@ -129,7 +129,7 @@ export class ResourceTemplate {
   }
 }
 
-/** A URI template as the SDK's; what it matches stays percent-encoded, as there. */
+/** The SDK's `UriTemplate`; matched values stay percent-encoded. */
 export class UriTemplate {
   readonly template: string;
   readonly #known: ReturnType<typeof compiledTemplate>;
@@ -293,7 +293,7 @@ export class McpServer {
           const ready = this.server.extraFor("tools/call");
           const extra = ready instanceof Promise ? await ready : ready;
           const result = input === undefined ? callback(extra) : callback(args, extra);
-          return demandStructured(await result, outputSchema, name) as never;
+          return requireStructured(await result, outputSchema, name) as never;
         } catch (error) {
           if (!(error instanceof ProtocolError)) throw error;
           if (error.code === ErrorCode.UrlElicitationRequired) throw error;
@@ -365,8 +365,8 @@ function matched(template: UriTemplate, uri: string): Record<string, string> {
   return variables;
 }
 
-/** A tool's result. Throws a `ToolError` as the SDK does, if it lacks what its output schema describes. */
-function demandStructured(result: unknown, outputSchema: unknown, name: string): unknown {
+/** Returns the result. Throws the SDK's error if it lacks `structuredContent` although the tool has an output schema. */
+function requireStructured(result: unknown, outputSchema: unknown, name: string): unknown {
   const { isError, structuredContent, resultType } = isObject(result) ? result : {};
   const isWhole = isError === true || resultType === "input_required";
   if (outputSchema === undefined || isWhole || structuredContent !== undefined) return result;

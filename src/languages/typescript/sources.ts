@@ -1,4 +1,4 @@
-/** What the texts of an author's modules show without being run, each with its place. */
+/** Checks of an author's modules by patterns of their text; each finding has a file and a line. */
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
 
@@ -38,7 +38,7 @@ export function firstPlaces(sources: Sources, pattern: RegExp): Map<string, Sour
   return found;
 }
 
-/** Variables that say how a server is started, which means nothing here. */
+/** Variables that configure a process, for which servlets have no use. */
 export const OF_PROCESS = new Set([
   "NODE_ENV",
   "LANG",
@@ -109,7 +109,7 @@ const LOCALES: Advice = [
   "servlets have no Intl, so locales are not known: use a package (docs/packages.md)",
 ];
 
-/** What has no meaning here, with what to do. */
+/** APIs without effect in a servlet, with the alternative. */
 export const ADVICE: readonly Advice[] = [
   [
     /\bnew\s+OAuthProvider\b|\bwithMcpAuth\(|\bmcpAuthRouter\(|\brequireBearerAuth\(/g,
@@ -131,7 +131,7 @@ export const ADVICE: readonly Advice[] = [
     /\bextra\??\.sessionId\b/g,
     '"state": "session" keeps values for each session, without a map by its id',
   ],
-  [/\bsetInterval\(/g, "work after the answer is lost: a call ends with its answer"],
+  [/\bsetInterval\(/g, "timers stop when the call has answered: finish the work before the answer"],
   LOCALES,
 ];
 

@@ -1,6 +1,6 @@
 /**
- * Makes zod small in a servlet: what most servlets use of zod 4 is loaded into the interpreter once for all of them, as
- * `packages` of their programs. A servlet that uses more has its own, without what it does not use.
+ * Reduces the size of zod in servlets. The common exports of zod 4 are loaded into the interpreter once, as the `packages` patch of
+ * every servlet that uses nothing else of zod. Other servlets bundle the exports that they use.
  */
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
@@ -68,15 +68,15 @@ export const smallZod: Plugin = {
   },
 };
 
-/** Exports of zod 4 that few servlets use, and that are much of it. */
-const RARE = new Set(
+/** Large exports of zod 4 that few servlets use. */
+const UNSHARED = new Set(
   "z default core util locales regexes fromJSONSchema compile withParser".split(" "),
 );
 
-/** The modules of zod 4 with the exports that are shared. */
-const SHARED = /^zod(\/v4)?$/;
-/** The part of its core that the stand-ins for SDKs use. */
-const OBJECT = "$ZodObject";
+/** Import paths of zod 4 whose exports are shared. */
+const SHARED_MODULES = /^zod(\/v4)?$/;
+/** The class of `zod/v4/core` that the stand-ins for SDKs use. */
+const CORE_CLASS = "$ZodObject";
 /** The module of the kit that has what the stand-ins for SDKs need of a servlet's zod. */
 export const OF_SERVLET = "edge-servlets/zod-of-servlet";
 
@@ -114,7 +114,7 @@ async function exportsOf(folder: string): Promise<string[]> {
   return metafile.outputs["zod.js"]!.exports;
 }
 
-/** Resolves zod to what the interpreter has of it. `others` gets the modules of zod that it does not have. */
+/** Replaces imports of zod by the interpreter's copy. Adds to `others` the paths of imports that it cannot replace. */
 export const zodOfInterpreter = ({ folder, names }: SharedZod, others: Set<string>): Plugin => ({
   name: "zod of the interpreter",
   setup(on) {
@@ -125,13 +125,13 @@ export const zodOfInterpreter = ({ folder, names }: SharedZod, others: Set<strin
       if (namespace === OF_SERVLET && path === "zod/v4/core")
         return { path: "zod", namespace: NAMESPACE };
       const { path: file } = await on.resolve(path, { resolveDir, kind, pluginData: ASKED });
-      if (packageOf(file)?.folder === folder && SHARED.test(path))
+      if (packageOf(file)?.folder === folder && SHARED_MODULES.test(path))
         return { path: "zod", namespace: NAMESPACE };
       others.add(path);
       return undefined;
     });
     on.onLoad({ filter: /^/, namespace: NAMESPACE }, () => ({
-      contents: [OBJECT, ...names].map((name, at) => taking(name, at)).join("\n"),
+      contents: [CORE_CLASS, ...names].map((name, at) => exportOf(name, at)).join("\n"),
     }));
   },
 });
@@ -139,30 +139,30 @@ export const zodOfInterpreter = ({ folder, names }: SharedZod, others: Set<strin
 const ASKED = Symbol("already asked");
 const NAMESPACE = "zod";
 
-/** Of these, the bundler leaves out those that a servlet does not use. */
-const taking = (name: string, at: number): string =>
+/** An export, marked pure so that the bundler omits unused ones. */
+const exportOf = (name: string, at: number): string =>
   `const z${at} = /* @__PURE__ */ __kit.zod(${JSON.stringify(name)}); export { z${at} as ${name} };`;
 
 /** The names that a script, bundled with `zodOfInterpreter`, takes; and whether the interpreter has them all. */
 export function takenOf(text: string): { isAny: boolean; isRare: boolean } {
   const names = [...text.matchAll(/__kit\.zod\("([^"]+)"\)/g)].map(([, name]) => name!);
-  return { isAny: names.length > 0, isRare: names.some((name) => RARE.has(name)) };
+  return { isAny: names.length > 0, isRare: names.some((name) => UNSHARED.has(name)) };
 }
 
-/** The patch with which an interpreter with the kit has this zod, too. */
+/** The patch that loads this zod into an interpreter that has the kit. Servlets with the same zod share it. */
 export async function zodPatch(
   { interpreter, base }: StartedInterpreter,
   { folder, names }: SharedZod,
   options: object,
   cache: string,
 ): Promise<Cached> {
-  const members = names.filter((name) => !RARE.has(name));
+  const members = names.filter((name) => !UNSHARED.has(name));
   const { outputFiles } = await build({
     ...options,
     ...{ minify: true, sourcemap: false, define: { "process.env.NODE_ENV": '"production"' } },
     stdin: {
-      contents: `import * as z from "./index.js"; import { ${OBJECT} } from "./v4/core/index.js";
-const members = { ${OBJECT}, ${members.map((name) => `${JSON.stringify(name)}: z.${name}`).join(", ")} };
+      contents: `import * as z from "./index.js"; import { ${CORE_CLASS} } from "./v4/core/index.js";
+const members = { ${CORE_CLASS}, ${members.map((name) => `${JSON.stringify(name)}: z.${name}`).join(", ")} };
 __kit.zod = (name) => members[name];`,
       resolveDir: folder,
     },

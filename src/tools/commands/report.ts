@@ -145,9 +145,7 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
     `${kilobytes(bytes.length)} (${kilobytes(gzipSync(bytes, { level: 9 }).length)} gzipped)`;
   if (prepared?.patch !== undefined && isInterpreted(found.source)) {
     const { packages } = prepared;
-    const shared = packages
-      ? `; zod, which all servlets with it share, ${both(packages.bytes)}`
-      : "";
+    const shared = packages ? `; packages shared with other servlets ${both(packages.bytes)}` : "";
     return `script ${kilobytes(size)}, loaded ${both(prepared.patch.bytes)}${shared}; the interpreter that all servlets in ${found.source.language.name} share ${both(prepared.wasm)}`;
   }
   const made = ["wasm", "pinned"].includes(found.source.kind) ? "plugin" : "built";

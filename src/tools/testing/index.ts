@@ -332,7 +332,7 @@ function scriptedWorld({
   };
 }
 
-/** Finds the tools of a script, as tools of the servlets that the manifest's `may_call` names. */
+/** Host functions of features, answered by the script. */
 const scriptedFunctions = ({
   hostFunctions = {},
 }: Script): NonNullable<Deployment["hostFunctions"]> =>
@@ -343,6 +343,7 @@ const scriptedFunctions = ({
     ]),
   );
 
+/** Finds the tools of a script, as tools of the servlets that the manifest's `may_call` names. */
 function scriptedTools(script: Script, { manifest }: PreparedServlet): FindTool {
   const { tools = {}, alwaysReplay: _often, recorded: _record, ...rest } = script;
   return () => async (ref) => {

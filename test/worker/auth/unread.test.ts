@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { Connection } from "../../../src/server/kernel/http/connection.ts";
-import { sharingKey } from "../../../src/server/kernel/core/callers.ts";
+import { usageKey } from "../../../src/server/kernel/core/callers.ts";
 import { unreadOf } from "../../../src/server/kernel/http/unread.ts";
 import { prepare } from "../calls/client.ts";
 import { prepareHubs } from "../mcp/hub-client.ts";
@@ -60,7 +60,7 @@ describe("an answer as an event stream that its client does not read", () => {
 
   /** Waits until an answer is complete, and counted for its caller. */
   const counted = (key: string, bytes: number) =>
-    expect.poll(() => unreadOf(sharingKey(key))).toBeGreaterThan(bytes);
+    expect.poll(() => unreadOf(usageKey(key))).toBeGreaterThan(bytes);
 
   test("counts until it is read; its caller is refused above half of the room, and others are not", async () => {
     const answers = [await call(ada), await call(ada)];
@@ -71,7 +71,7 @@ describe("an answer as an event stream that its client does not read", () => {
     expect(await refused.text()).toContain("not read yet");
     expect((await call(bob, "Bob")).status).toBe(200);
     for (const answer of answers) expect(await answer.text()).toContain(LONG);
-    expect(unreadOf(sharingKey(ada))).toBe(0);
+    expect(unreadOf(usageKey(ada))).toBe(0);
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
@@ -97,7 +97,7 @@ describe("an answer as an event stream that its client does not read", () => {
     const dropped = texts.filter((text) => !text.includes(LONG));
     for (const text of dropped)
       expect(text).toMatch(/"id":1,"error":.*was dropped.*The request was carried out/);
-    expect(unreadOf(sharingKey(ada))).toBe(0);
+    expect(unreadOf(usageKey(ada))).toBe(0);
   });
 
   test("is whole for a caller who leaves nothing unread, though others leave no room at all", async () => {
@@ -117,7 +117,7 @@ describe("an answer as an event stream that its client does not read", () => {
     await counted(ada, 2 * LONG.length - 2 * limits.smallAnswer);
     if (how === "leaves") client.abort();
     else for (const answer of answers) await answer.body?.cancel();
-    await expect.poll(() => unreadOf(sharingKey(ada))).toBe(0);
+    await expect.poll(() => unreadOf(usageKey(ada))).toBe(0);
     expect((await call(ada, "Ada")).status).toBe(200);
   });
 
@@ -132,8 +132,8 @@ describe("an answer as an event stream that its client does not read", () => {
     const connection = new Connection({ caller: ada, onOver: () => {} });
     connection.writeAny(LONG);
     connection.close();
-    expect(unreadOf(sharingKey(ada))).toBeGreaterThan(LONG.length);
-    await expect.poll(() => unreadOf(sharingKey(ada))).toBe(0);
+    expect(unreadOf(usageKey(ada))).toBeGreaterThan(LONG.length);
+    await expect.poll(() => unreadOf(usageKey(ada))).toBe(0);
     await expect(connection.body.getReader().read()).rejects.toThrow("does not read");
   });
 });
@@ -181,5 +181,5 @@ test("a stream on which little waits goes on, whatever its caller leaves on othe
   for (const slow of [unread, other])
     await expect(slow.body.getReader().read()).rejects.toThrow("too slowly");
   expect(await new Response(one.body).text()).toContain("firstsecond");
-  expect(unreadOf(sharingKey(caller))).toBe(0);
+  expect(unreadOf(usageKey(caller))).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { countedBy, sharingKey, type QuotaKey } from "../../kernel/core/callers.ts";
+import { countedBy, usageKey, type QuotaKey } from "../../kernel/core/callers.ts";
 import { logError } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { Connection, KEEP_ALIVE } from "../../kernel/http/connection.ts";
@@ -231,7 +231,7 @@ export class Hub extends DurableObject<HubEnv> {
     sql.exec(
       "CREATE TABLE IF NOT EXISTS enlisted (at INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, caller TEXT NOT NULL, site TEXT NOT NULL)",
     );
-    const site = sharingKey(caller);
+    const site = usageKey(caller);
     sql.exec(
       "INSERT INTO enlisted (id, caller, site) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, site = excluded.site",
       ...[session, caller, site],

@@ -2,7 +2,7 @@ import type { SessionStore } from "./session-store.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { Connection } from "../../kernel/http/connection.ts";
-import { sharingKey } from "../../kernel/core/callers.ts";
+import { usageKey } from "../../kernel/core/callers.ts";
 import { Unread, unstored } from "../../kernel/http/unread.ts";
 import { streamResponse } from "../../kernel/http/body.ts";
 import { eventText } from "../../kernel/mcp/wire/reply.ts";
@@ -81,7 +81,7 @@ export class SessionStreams {
   ): Promise<void> {
     const bytes = stringBytes(message);
     // Counted apart from the caller's unread bytes.
-    const queued = new Unread(sharingKey(this.#store.caller), unstored);
+    const queued = new Unread(usageKey(this.#store.caller), unstored);
     if (isMinor && queued.leavesTooMuch(bytes)) return;
     queued.bytes = bytes;
     const stored = this.#inTurn(async () => {

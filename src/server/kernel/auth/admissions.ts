@@ -1,5 +1,5 @@
 /** Requests in flight: how many each caller has, how many bytes their bodies hold, and when both are released. */
-import { countedBy, sharingKey, type QuotaKey } from "../core/callers.ts";
+import { countedBy, usageKey, type QuotaKey } from "../core/callers.ts";
 import { Fault } from "../core/errors.ts";
 import { Ledger } from "../core/ledger.ts";
 import { limits } from "./limits.ts";
@@ -38,12 +38,12 @@ export class Admissions {
     const counted = caller === undefined ? NOBODY : countedBy(caller);
     let isBusy = false;
     for (const { key, shares } of counted) {
-      const places = this.#places.of(key) + 1;
+      const places = this.#places.amountOf(key) + 1;
       const most = concurrentCalls * shares;
       if (places > most) throw tooMany(1000, `concurrent requests (limit ${concurrentCalls})`);
       isBusy ||= places > most * PLACES_UNWATCHED;
     }
-    const owner = sharingKey(caller);
+    const owner = usageKey(caller);
     if (leavesTooMuch(owner))
       throw tooMany(1000, `bytes of answers that were not read yet (${unreadOf(owner)})`);
     for (const { key } of counted) this.#places.add(key, 1);
@@ -82,9 +82,9 @@ export class Admissions {
    * body.
    */
   hold(owner: string, bytes: number, held: number): boolean {
-    const own = this.#bytes.of(owner);
+    const own = this.#bytes.amountOf(owner);
     const most = this.#bytes.fairShare(owner, limits.bodiesBytes);
-    if (own + bytes > most && this.#bytes.all > held) {
+    if (own + bytes > most && this.#bytes.total > held) {
       if (own > held) throw tooMany(1000, `bytes in concurrent requests (limit ${most} now)`);
       throw new Fault(
         "unavailable",
@@ -93,7 +93,7 @@ export class Admissions {
       );
     }
     this.#bytes.add(owner, bytes);
-    return this.#bytes.all > limits.bodiesBytes * BYTES_UNWATCHED;
+    return this.#bytes.total > limits.bodiesBytes * BYTES_UNWATCHED;
   }
 
   /** Releases the counted bytes of a body. */

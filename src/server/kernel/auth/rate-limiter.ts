@@ -1,5 +1,5 @@
 import { bodyCounters } from "../http/body.ts";
-import { callerKey, countedBy, sharingKey } from "../core/callers.ts";
+import { callerKey, countedBy, usageKey } from "../core/callers.ts";
 import { limits } from "./limits.ts";
 import { type storageQuota, tooMany } from "./quotas.ts";
 import { anonymousAt } from "./principal.ts";
@@ -63,7 +63,7 @@ export class RateLimiter {
 
   async #count(caller: string, tool = ""): Promise<void> {
     if (this.#rateLimit !== undefined && tool === "") {
-      const { success } = await this.#rateLimit.limit({ key: sharingKey(caller) });
+      const { success } = await this.#rateLimit.limit({ key: usageKey(caller) });
       if (success) return;
       throw tooMany(60_000, "calls per minute");
     }

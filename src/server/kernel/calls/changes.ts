@@ -1,5 +1,5 @@
 import { waitUntil } from "cloudflare:workers";
-import { callerKey, sharingKey } from "../core/callers.ts";
+import { callerKey, usageKey } from "../core/callers.ts";
 import { report } from "../core/errors.ts";
 import { ANONYMOUS, type Notification, type Principal } from "../core/model.ts";
 import { copiesOf, copyFor } from "../storage/copies.ts";
@@ -8,7 +8,7 @@ import { copiesOf, copyFor } from "../storage/copies.ts";
 export function hubNameOf(principal: Principal, env: object): string {
   const caller = callerKey(principal);
   if (caller === undefined || caller === principal.name) return principal.name;
-  return copyFor(ANONYMOUS.name, sharingKey(caller), env);
+  return copyFor(ANONYMOUS.name, usageKey(caller), env);
 }
 
 /** A principal's hub. */

@@ -17,8 +17,8 @@ export const isAnonymous = (caller = ""): boolean => caller === "" || caller.sta
 export const networkSiteOf = (caller: string): string | undefined =>
   /^address (?:[0-9a-f]+:){3}/.exec(caller)?.[0].concat(":/48");
 
-/** The key under which callers of one network share what a server has: the /48 of an anonymous caller, or the caller. */
-export const sharingKey = (caller = ""): string => networkSiteOf(caller) ?? caller;
+/** The key that counts a caller's use of what callers share: the /48 of an anonymous IPv6 caller, else the caller; "" if unknown. */
+export const usageKey = (caller = ""): string => networkSiteOf(caller) ?? caller;
 
 /** A key under which a caller's usage is counted, and its share in units of one caller's limit. */
 export interface QuotaKey {

@@ -1,26 +1,26 @@
-/** Amounts by owner, and their sum: of bytes, or of requests. */
+/** Amounts, such as bytes or requests, by owner and in total. */
 export class Ledger {
   readonly #owned = new Map<string, number>();
-  #all = 0;
+  #total = 0;
 
-  get all(): number {
-    return this.#all;
+  get total(): number {
+    return this.#total;
   }
 
-  of(owner: string): number {
+  amountOf(owner: string): number {
     return this.#owned.get(owner) ?? 0;
   }
 
   /** Adds to an owner's amount, or subtracts from it. */
-  add(owner: string, more: number): void {
-    this.#all += more;
-    const own = this.of(owner) + more;
+  add(owner: string, change: number): void {
+    this.#total += change;
+    const own = this.amountOf(owner) + change;
     if (own > 0) this.#owned.set(owner, own);
     else this.#owned.delete(owner);
   }
 
-  /** What an owner may have of a whole: half of what others leave, so that there is room for one more. */
-  fairShare(owner: string, whole: number): number {
-    return Math.floor((whole - (this.#all - this.of(owner))) / 2);
+  /** The share of a capacity that an owner may use: half of what the others leave, so that a new owner finds room. */
+  fairShare(owner: string, capacity: number): number {
+    return Math.floor((capacity - (this.#total - this.amountOf(owner))) / 2);
   }
 }

@@ -1,5 +1,5 @@
 import { limits } from "./limits.ts";
-import { sharingKey } from "../core/callers.ts";
+import { usageKey } from "../core/callers.ts";
 import { Unread } from "./unread.ts";
 
 const encoder = new TextEncoder();
@@ -45,7 +45,7 @@ export class Connection {
   constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
     const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
     const end = life && setTimeout(() => this.close(life.ending()), life.ms);
-    this.#unread = new Unread(sharingKey(caller));
+    this.#unread = new Unread(usageKey(caller));
     this.#over = () => {
       if (!this.#isOpen) return;
       this.#isOpen = false;

@@ -11,7 +11,7 @@ interface Tally {
   bytes: number;
 }
 
-// Each has room for `limits.unreadBytes`.
+/** Unread bytes. Each ledger here has a capacity of `limits.unreadBytes`. */
 const unread = new Ledger();
 /** Bytes of messages that must be stored before they are written to a stream. */
 export const unstored = new Ledger();
@@ -20,7 +20,7 @@ export const buffered = new Ledger();
 
 /** The unread bytes of an owner; without an owner, of all. */
 export const unreadOf = (owner?: string, ledger = unread): number =>
-  owner === undefined ? ledger.all : ledger.of(owner);
+  owner === undefined ? ledger.total : ledger.amountOf(owner);
 
 /**
  * True for an owner whose unread bytes, plus `more`, exceed half of what others leave of `limits.unreadBytes`; a small
@@ -28,7 +28,7 @@ export const unreadOf = (owner?: string, ledger = unread): number =>
  */
 export function leavesTooMuch(owner: string, more = 0, ledger = unread): boolean {
   const room = ledger.fairShare(owner, limits.unreadBytes);
-  return ledger.of(owner) + more > Math.max(limits.smallAnswer, room);
+  return ledger.amountOf(owner) + more > Math.max(limits.smallAnswer, room);
 }
 
 function set(tally: Tally, bytes: number): void {

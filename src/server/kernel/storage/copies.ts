@@ -49,7 +49,7 @@ export class KnownAnswer<T extends object> {
   get(): Promise<T> {
     if (this.#answer !== undefined && isRecent(this.#at, this.#ms())) return this.#answer;
     this.#at = Date.now();
-    const answer = this.#ask().then(undisposed);
+    const answer = this.#ask().then(withoutDisposer);
     this.#answer = answer;
     answer.catch(() => {
       if (this.#answer === answer) this.#answer = undefined;
@@ -58,11 +58,8 @@ export class KnownAnswer<T extends object> {
   }
 }
 
-/**
- * The members of a result of RPC alone: with its disposer, each object that it is returned to would get a stub that must be
- * disposed of.
- */
-function undisposed<T extends object>(result: T): T {
+/** A result of RPC without its disposer, for which the next object would get a stub that must be disposed of. Not for arrays. */
+function withoutDisposer<T extends object>(result: T): T {
   const { [Symbol.dispose as keyof T]: _, ...members } = result;
   return members as T;
 }

@@ -1,4 +1,4 @@
-import { sharingKey } from "../core/callers.ts";
+import { usageKey } from "../core/callers.ts";
 import { limits } from "./limits.ts";
 import { mebibytes } from "../core/text.ts";
 import type { Setup } from "./setup.ts";
@@ -213,7 +213,7 @@ export class Reservation {
   #isReleased = false;
 
   private constructor({ caller, leftMs, place = "" }: Waiter) {
-    this.#caller = caller && sharingKey(caller);
+    this.#caller = caller && usageKey(caller);
     this.#place = place;
     this.#until = Date.now() + leftMs + limits.httpMs;
   }
@@ -244,7 +244,7 @@ export class Reservation {
     pause: (ms: number) => Promise<void>,
   ): Promise<Reservation> {
     const { caller, bytes } = waiter;
-    const queued = { caller: caller && sharingKey(caller), bytes, looked: Date.now() };
+    const queued = { caller: caller && usageKey(caller), bytes, looked: Date.now() };
     queue.add(queued);
     try {
       for (let ms = FIRST_LOOK_MS; ; ms = Math.min(2 * ms, LOOK_MS)) {

@@ -1,4 +1,4 @@
-import { sharingKey } from "../core/callers.ts";
+import { usageKey } from "../core/callers.ts";
 
 /** Fuel after which the event loop must be idle before another guest computes: some 20 to 50 ms. */
 const SHARE = 50_000_000;
@@ -52,7 +52,7 @@ export class Processor {
     this.#fuel += fuel;
     this.#total += fuel;
     if (this.#used.size >= CALLERS) this.#used.clear();
-    const key = sharingKey(caller);
+    const key = usageKey(caller);
     this.#used.set(key, this.#usedBy(key) + fuel);
   }
 
@@ -60,7 +60,7 @@ export class Processor {
   turn(caller: string | undefined, isNew: boolean): Promise<void> | undefined {
     const isFree = this.#fuel < SHARE;
     if (isFree && this.#waiting.size === 0) return undefined;
-    const key = sharingKey(caller);
+    const key = usageKey(caller);
     // Waiting guests poll soon: if every newcomer waited for them, there would always be some.
     if (isFree && !this.#hasUsedMore(key)) return undefined;
     return this.#wait({ caller: key, isNew, looked: ++this.#looks });

@@ -1,7 +1,7 @@
 import { bytesResponse, jsonHeaders, streamResponse, textResponse } from "../../http/body.ts";
 import { httpStatus, retryAfterOf, tooSilent, Fault } from "../../core/errors.ts";
 import { limits } from "../../core/limits.ts";
-import { callerKey, sharingKey } from "../../core/callers.ts";
+import { callerKey, usageKey } from "../../core/callers.ts";
 import type { Json, Principal } from "../../core/model.ts";
 import { Connection, KEEP_ALIVE } from "../../http/connection.ts";
 import { dropped } from "../../http/unread.ts";
@@ -148,7 +148,7 @@ export class Answering {
   /** The error in place of a reply that has no room. */
   #dropped(message: string): string {
     const { id = null } = JSON.parse(message) as { id?: RequestId };
-    return errorMessage(id, dropped(sharingKey(callerKey(this.#principal))));
+    return errorMessage(id, dropped(usageKey(callerKey(this.#principal))));
   }
 
   /** The stream, which begins with the first message. */

@@ -140,13 +140,13 @@ function contextOf(
     client: {
       ...client,
       principal: principal.name,
-      ...(session !== undefined && { session: opaque(session) }),
+      ...(session !== undefined && { session: sessionName(session) }),
     },
   };
 }
 
-/** A session's id as servlets get it: the id itself may be what its client proves itself by. */
-const opaque = (session: string): string =>
+/** The name of a session for servlets: a hash, because the id may authenticate its client. 32 hex digits. */
+const sessionName = (session: string): string =>
   bytesToHex(sha256(utf8ToBytes(`session ${session}`))).slice(0, 32);
 
 export const hyperV2: Dialect = {

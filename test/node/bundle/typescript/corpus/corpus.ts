@@ -659,6 +659,6 @@ return [read, stringify({ a: ["x", { y: null }] }), String(parseDocument("a: 1 #
     body: `const person = z.object({ mail: z.email() });
 const { error } = person.safeParse({ mail: "a" });
 return [person.safeParse({ mail: "a@b.de" }).success, error && z.prettifyError(error)];`,
-    note: "what most servlets use of zod 4 is there once for all of them, 270 KB; `zod/mini` is smaller, and comes with the kit",
+    note: "the common exports of zod 4, 270 KB, are shared by all servlets; `zod/mini` is smaller, and comes with the kit",
   },
 ];
