@@ -277,18 +277,18 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
 };
 const KIT = "kit";
 
-/** The exports of each module of the kit, by its place in the global `__kit`. */
+/** The exports of each module of the kit, by its place in the global `__kit`; sorted, as a bundle must not depend on who makes it. */
 const KIT_NAMES: Readonly<Record<string, string[]>> = {
   servlet: [...Object.keys(await import("../../kit/servlet.ts")), "convertWith"].toSorted(),
   files: Object.keys(await import("../../kit/files.ts")).toSorted(),
-  "shared.answers": Object.keys(await import("../../kit/answers.ts")),
-  "shared.context": Object.keys(await import("../../kit/context.ts")),
-  "shared.host": Object.keys(await import("../../kit/host.ts")),
-  "shared.json": Object.keys(await import("../../kit/json.ts")),
-  "shared.random": Object.keys(await import("../../kit/random.ts")),
-  "shared.run": Object.keys(await import("../../kit/run.ts")),
-  "shared.schema": Object.keys(await import("../../kit/schema.ts")),
-  "shared.templates": Object.keys(await import("../../kit/templates.ts")),
+  "shared.answers": Object.keys(await import("../../kit/answers.ts")).toSorted(),
+  "shared.context": Object.keys(await import("../../kit/context.ts")).toSorted(),
+  "shared.host": Object.keys(await import("../../kit/host.ts")).toSorted(),
+  "shared.json": Object.keys(await import("../../kit/json.ts")).toSorted(),
+  "shared.random": Object.keys(await import("../../kit/random.ts")).toSorted(),
+  "shared.run": Object.keys(await import("../../kit/run.ts")).toSorted(),
+  "shared.schema": Object.keys(await import("../../kit/schema.ts")).toSorted(),
+  "shared.templates": Object.keys(await import("../../kit/templates.ts")).toSorted(),
 };
 
 /** Resolves `edge-servlets/servlet` to the kit in the interpreter, independent of the servlet's folder. */

@@ -77,6 +77,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       ...["load", "query", "change", "describe", "join"].map((name) => `tables_${name}`),
       ...["list_tasks", "add_task", "move_task", "remove_task"],
       "translate",
+      "convert_units",
       "fetch_page",
       "get_result",
     ]);
@@ -86,6 +87,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "skill://approval/ask-before-acting/SKILL.md",
       ...["http-status://index", "note://all"],
       "skill://tasks/keep-a-task-board/SKILL.md",
+      "units://all",
     ]);
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
