@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 /** A server for the official SDK, unchanged, tested as any servlet. */
 const servlet = await loadServlet("plugins/units");
 
-const convert = (args: object, script: object = {}) =>
+const convert = (args: Record<string, unknown>, script: object = {}) =>
   servlet.callTool("convert_units", args, script).then(({ result }) => result);
 
 test("it converts, with a result in text and in structure", async () => {
@@ -39,6 +39,6 @@ test("units of two kinds, and arguments that do not fit, are results that say so
 
 test("its resource names all units", async () => {
   const { result } = await servlet.readResource("units://all");
-  const [{ text }] = result.contents as [{ text: string }];
+  const [{ text }] = result.contents as unknown as [{ text: string }];
   expect(JSON.parse(text)).toMatchObject({ volume: ["l", "ml", "gal (US)", "gal (imperial)"] });
 });
