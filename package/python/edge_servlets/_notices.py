@@ -11,11 +11,13 @@ def notify_tools_changed(_: object) -> Done:
 
 @raises_where_awaited
 def notify_prompts_changed(_: object) -> Done:
+    """Tells clients that the list of prompts has changed."""
     return tell("notify_prompts_changed()", "notify_prompt_list_changed")
 
 
 @raises_where_awaited
 def notify_resources_changed(_: object) -> Done:
+    """Tells clients that the list of resources has changed."""
     return tell("notify_resources_changed()", "notify_resource_list_changed")
 
 

@@ -1,8 +1,14 @@
 /** `node:zlib`, as far as servlets support it: whole values, synchronously, by a callback or promisified. */
 import { Buffer, type Bytes } from "node:buffer";
-import { deflateSync as deflate, gunzipSync as gunzip, gzipSync as gzip } from "fflate";
-import { inflateSync as inflate, unzlibSync as unzlib, zlibSync as zlib } from "fflate";
-import { decompressSync as decompress } from "fflate";
+import {
+  decompressSync,
+  deflateSync as packRaw,
+  gunzipSync as unpackGzip,
+  gzipSync as packGzip,
+  inflateSync as unpackRaw,
+  unzlibSync as unpackZlib,
+  zlibSync as packZlib,
+} from "fflate";
 
 type Data = string | ArrayBufferView | ArrayBuffer;
 interface Options {
@@ -18,8 +24,8 @@ const bytesOf = (data: Data): Uint8Array =>
     ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     : new Uint8Array(Buffer.from(data));
 
-/** A packing function of Node; its default level is 6. */
-const packed =
+/** A compression function of Node. */
+const compressor =
   (pack: (data: Uint8Array, options: { level: Level }) => Uint8Array) =>
   (data: Data, options?: Options | null): Bytes => {
     const { level = DEFAULT_LEVEL } = options ?? {};
@@ -29,10 +35,10 @@ const packed =
   };
 
 /**
- * An unpacking function of Node. Unlike Node's it verifies no checksum and reads one member of a gzip file; for bad data, its
+ * A decompression function of Node. Unlike Node's it verifies no checksum and reads one member of a gzip file; for bad data, its
  * error has the code `Z_DATA_ERROR`.
  */
-const unpacked =
+const decompressor =
   (unpack: (data: Uint8Array) => Uint8Array) =>
   (data: Data, options?: Options | null): Bytes => {
     let result: Uint8Array;
@@ -48,16 +54,16 @@ const unpacked =
     throw Object.assign(new RangeError(message), { code: "ERR_BUFFER_TOO_LARGE" });
   };
 
-export const gzipSync = packed(gzip);
-export const gunzipSync = unpacked(gunzip);
-export const deflateSync = packed(zlib);
-export const inflateSync = unpacked(unzlib);
-export const deflateRawSync = packed(deflate);
-export const inflateRawSync = unpacked(inflate);
-export const unzipSync = unpacked(decompress);
+export const gzipSync = compressor(packGzip);
+export const gunzipSync = decompressor(unpackGzip);
+export const deflateSync = compressor(packZlib);
+export const inflateSync = decompressor(unpackZlib);
+export const deflateRawSync = compressor(packRaw);
+export const inflateRawSync = decompressor(unpackRaw);
+export const unzipSync = decompressor(decompressSync);
 
-/** The form with a callback, which is called later. */
-const called =
+/** Node's callback form of a synchronous function. */
+const withCallback =
   (work: (data: Data, options?: Options | null) => Bytes) =>
   (data: Data, ...rest: [Done] | [Options, Done]): void => {
     const done = rest.at(-1) as Done;
@@ -74,25 +80,24 @@ const called =
     });
   };
 
-const gzip_ = called(gzipSync);
-const gunzip_ = called(gunzipSync);
-const deflate_ = called(deflateSync);
-const inflate_ = called(inflateSync);
-export const deflateRaw = called(deflateRawSync);
-export const inflateRaw = called(inflateRawSync);
-export const unzip = called(unzipSync);
-export { gzip_ as gzip, gunzip_ as gunzip, deflate_ as deflate, inflate_ as inflate };
+export const gzip = withCallback(gzipSync);
+export const gunzip = withCallback(gunzipSync);
+export const deflate = withCallback(deflateSync);
+export const inflate = withCallback(inflateSync);
+export const deflateRaw = withCallback(deflateRawSync);
+export const inflateRaw = withCallback(inflateRawSync);
+export const unzip = withCallback(unzipSync);
 
-/** Streams are not supported. */
-const lacking = (name: string, instead: string) => (): never => {
+/** The constructor of a stream, which servlets do not have. */
+const unsupported = (name: string, instead: string) => (): never => {
   throw new Error(
     `zlib.${name} is not available in a servlet: use zlib.${instead} with the whole value.`,
   );
 };
-export const createGzip = lacking("createGzip", "gzipSync");
-export const createGunzip = lacking("createGunzip", "gunzipSync");
-export const createDeflate = lacking("createDeflate", "deflateSync");
-export const createInflate = lacking("createInflate", "inflateSync");
+export const createGzip = unsupported("createGzip", "gzipSync");
+export const createGunzip = unsupported("createGunzip", "gunzipSync");
+export const createDeflate = unsupported("createDeflate", "deflateSync");
+export const createInflate = unsupported("createInflate", "inflateSync");
 
 export const constants = {
   Z_NO_COMPRESSION: 0,
@@ -101,15 +106,23 @@ export const constants = {
   Z_DEFAULT_COMPRESSION: -1,
 };
 export default {
-  ...{ gzipSync, gunzipSync, deflateSync, inflateSync, deflateRawSync, inflateRawSync, unzipSync },
-  ...{
-    gzip: gzip_,
-    gunzip: gunzip_,
-    deflate: deflate_,
-    inflate: inflate_,
-    deflateRaw,
-    inflateRaw,
-    unzip,
-  },
-  ...{ createGzip, createGunzip, createDeflate, createInflate, constants },
+  gzipSync,
+  gunzipSync,
+  deflateSync,
+  inflateSync,
+  deflateRawSync,
+  inflateRawSync,
+  unzipSync,
+  gzip,
+  gunzip,
+  deflate,
+  inflate,
+  deflateRaw,
+  inflateRaw,
+  unzip,
+  createGzip,
+  createGunzip,
+  createDeflate,
+  createInflate,
+  constants,
 };

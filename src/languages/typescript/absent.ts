@@ -1,4 +1,4 @@
-/** What a server or its packages import, but servlets do not have: the stand-ins with it throw where it is used. */
+/** Imports of a server or its packages that servlets do not have: each becomes a value that throws when it is used. */
 import { resolve } from "node:path";
 import type { Message } from "esbuild";
 import { SERVERS, standIn } from "./stand-in.ts";

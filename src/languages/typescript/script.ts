@@ -10,7 +10,7 @@ import { bundleFailure, loadFailure, scopeWarnings, START_MODULE } from "./messa
 import { Packages, packageOf } from "./packages.ts";
 import { SourceLocations } from "./places.ts";
 import { localeWarnings } from "./sources.ts";
-import { sharedZod, smallZod, takenOf, zodOfInterpreter, type SharedZod } from "./zod.ts";
+import { sharedZod, smallZod, zodUse, zodOfInterpreter, type SharedZod } from "./zod.ts";
 
 export const sdk = resolve(import.meta.dirname, "../../kit");
 
@@ -108,10 +108,15 @@ const WATCH = `{
   Math.random = () => (note("Math.random()"), random());
 }`.replaceAll("\n", " ");
 
+interface BundledScript {
+  text: string;
+  places: SourceLocations;
+  /** The zod that the interpreter must have; absent if the script has its own or none. */
+  zod?: SharedZod;
+}
+
 /** Bundles; uses of globals that packages prefer to `fetch` are written so that they do not find them. */
-export async function built(
-  options: BuildOptions,
-): Promise<{ text: string; places: SourceLocations; zod?: SharedZod }> {
+export async function built(options: BuildOptions): Promise<BundledScript> {
   const define = { ...options.define, ...Object.fromEntries(UNTRIED) };
   const { outputFiles = [] } = await build({ ...options, define, sourcemap: "external" });
   const textOf = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))!.text;
@@ -124,16 +129,16 @@ export async function built(
   return { text, places: new SourceLocations(textOf(".map")) };
 }
 
-/** Bundles a script that shares zod with others if it can; `zod` is absent if it does not. */
-export async function builtWithZod(options: BuildOptions, folder: string) {
+/** Bundles, and takes zod from the interpreter if all that the script uses of it is shared. */
+export async function builtWithZod(options: BuildOptions, folder: string): Promise<BundledScript> {
   const zod = await sharedZod(folder);
   if (zod === undefined) return built(options);
   const others = new Set<string>();
   const plugins = [zodOfInterpreter(zod, others), ...options.plugins!];
   const made = await built({ ...options, plugins });
-  const { isAny, isRare } = takenOf(made.text);
-  if (!isAny) return made;
-  return isRare || others.size > 0 ? built(options) : { ...made, zod };
+  const use = zodUse(made.text);
+  if (use === "none") return made;
+  return use === "unshared" || others.size > 0 ? built(options) : { ...made, zod };
 }
 
 /**

@@ -121,8 +121,8 @@ const learntSchema = z.object({
 });
 
 /**
- * What the environment has while lists are learnt, in the order in which it is tried: all variables, secrets alone, nothing. A
- * variable has the default that the manifest gives it, or a value in the form that its name suggests.
+ * The environments with which lists are learnt, tried in order: all variables; secrets alone; none. Each also has the variables
+ * with a default in the manifest. Other values have the form that the variable's name suggests.
  */
 function placeholdersOf({
   env_vars = {},

@@ -73,7 +73,7 @@ export function variablesRead(sources: Sources): Map<string, SourceLine> {
   return found;
 }
 
-/** A variable of a module, and a field, that begin with a value that is then changed; an object made later is none. */
+/** Module variables and class fields whose initial value is a number, a text or a collection. */
 const VARIABLE =
   /^(?:export\s+)?(?:let\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:\d|["']|new\s+(?:Map|Set)\b|\[|\{)|const\s+(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:new\s+(?:Map|Set)\b|\[\]|\{\}))/gm;
 const FIELD =
@@ -81,7 +81,7 @@ const FIELD =
 /** A write to the name before it. */
 const WRITE = String.raw`(?:\.(?:set|add|delete|clear|push|pop|shift|unshift|splice)\(|\[[^\]]+\]\s*=[^=]|\.\w+\s*=[^=]|\s*[-+*]?=[^=]|\+\+|--)`;
 
-/** What is kept in variables of modules, or in the state of an agent; undefined if nothing is. */
+/** The first module variable, class field or agent state that handlers change; undefined if there is none. */
 export function keptIn(sources: Sources): { place: SourceLine; what: string } | undefined {
   for (const { place } of matchesIn(sources, /\bthis\.setState\(/g))
     return { place, what: "the agent's state" };
@@ -102,15 +102,18 @@ export function keptIn(sources: Sources): { place: SourceLine; what: string } | 
   return undefined;
 }
 
-type Advice = readonly [RegExp, string];
+/** A pattern of a use, and what to do instead; files that match `unless` are exempt. */
+type Advice = readonly [pattern: RegExp, instead: string, unless?: RegExp];
 
 const LOCALES: Advice = [
   /toLocale\w*String\(\s*[^)\s]|\bIntl\.\w+|\.localeCompare\([^(),\n]*,/g,
   "servlets have no Intl, so locales are not known: use a package (docs/packages.md)",
+  // It handles the absence of Intl.
+  /\btypeof\s+Intl\b/,
 ];
 
 /** APIs without effect in a servlet, with the alternative. */
-export const ADVICE: readonly Advice[] = [
+const ADVICE: readonly Advice[] = [
   [
     /\bnew\s+OAuthProvider\b|\bwithMcpAuth\(|\bmcpAuthRouter\(|\brequireBearerAuth\(/g,
     "sign-in is the server's, in front of its servlets, and this one is left out: docs/access.md",
@@ -135,16 +138,12 @@ export const ADVICE: readonly Advice[] = [
   LOCALES,
 ];
 
-const without = (sources: Sources, pattern: RegExp): Sources =>
-  new Map([...sources].filter(([, text]) => !pattern.test(text)));
-
-/** The first place of each thing that has no meaning here, with what to do. */
+/** A message for the first use of each API that has no effect in a servlet. */
 export function noMeaningIn(sources: Sources, advice: readonly Advice[] = ADVICE): string[] {
-  return advice.flatMap(([pattern, what]) => {
-    // A file that asks whether there is Intl knows what to do without.
-    const texts = pattern === LOCALES[0] ? without(sources, /\btypeof\s+Intl\b/) : sources;
-    const found = matchesIn(texts, pattern).next().value;
-    return found === undefined ? [] : [`${at(found.place)}: ${what}`];
+  return advice.flatMap(([pattern, instead, unless]) => {
+    const texts = [...sources].filter(([, text]) => unless?.test(text) !== true);
+    const found = matchesIn(new Map(texts), pattern).next().value;
+    return found === undefined ? [] : [`${at(found.place)}: ${instead}`];
   });
 }
 
@@ -173,17 +172,17 @@ export function warningsFor(sources: Sources, manifest: Manifest): string[] {
 export const localeWarnings = (sources: Sources): string[] =>
   noMeaningIn(withoutComments(sources), [LOCALES]);
 
-/** The most characters of a file that is searched: larger ones are data, or made by a bundler. */
-const MOST = 250_000;
+/** Larger files, in characters, are not searched: they are data, or made by a bundler. */
+const LARGE = 250_000;
 
-/** The sources with blanks for comments. A text with two slashes in it may lose its line. */
+/** Replaces comments with blanks, so that lines stay. `//` in a text may blank the rest of its line. */
 const withoutComments = (sources: Sources): Sources =>
   new Map(
     [...sources]
-      .filter(([, { length }]) => length <= MOST)
+      .filter(([, { length }]) => length <= LARGE)
       .map(([file, text]) => [
         file,
-        text.replaceAll(/\/\*[^]*?(?:\*\/|$)|(?<![:"'`\\])\/\/.*/g, (comment) =>
+        text.replaceAll(/(?<![*"'`\\])\/\*[^]*?(?:\*\/|$)|(?<![:"'`\\])\/\/.*/g, (comment) =>
           comment.replaceAll(/./g, " "),
         ),
       ]),

@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import type { StartedInterpreter } from "../../tools/bundle/language.ts";
 import type { Cached } from "../../tools/bundle/wasm/prepare.ts";
 import { snapshot } from "../../tools/bundle/wasm/snapshot.ts";
@@ -69,9 +69,17 @@ export const smallZod: Plugin = {
 };
 
 /** Large exports of zod 4 that few servlets use. */
-const UNSHARED = new Set(
-  "z default core util locales regexes fromJSONSchema compile withParser".split(" "),
-);
+const UNSHARED = new Set([
+  "z",
+  "default",
+  "core",
+  "util",
+  "locales",
+  "regexes",
+  "fromJSONSchema",
+  "compile",
+  "withParser",
+]);
 
 /** Import paths of zod 4 whose exports are shared. */
 const SHARED_MODULES = /^zod(\/v4)?$/;
@@ -89,7 +97,7 @@ export interface SharedZod {
 /** By folder and version. */
 const sharedZods = new Map<string, Promise<SharedZod>>();
 
-/** The zod 4 that modules in this folder import; undefined if there is none, or an older one. */
+/** The zod that modules in this folder import; undefined if it is missing or older than version 4. */
 export async function sharedZod(folder: string): Promise<SharedZod | undefined> {
   let found: string;
   try {
@@ -108,8 +116,13 @@ export async function sharedZod(folder: string): Promise<SharedZod | undefined> 
 
 async function exportsOf(folder: string): Promise<string[]> {
   const { metafile } = await build({
-    ...{ entryPoints: [join(folder, "index.js")], bundle: true, write: false, metafile: true },
-    ...{ format: "esm", outfile: "zod.js", logLevel: "silent" },
+    entryPoints: [join(folder, "index.js")],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "esm",
+    outfile: "zod.js",
+    logLevel: "silent",
   });
   return metafile.outputs["zod.js"]!.exports;
 }
@@ -143,23 +156,27 @@ const NAMESPACE = "zod";
 const exportOf = (name: string, at: number): string =>
   `const z${at} = /* @__PURE__ */ __kit.zod(${JSON.stringify(name)}); export { z${at} as ${name} };`;
 
-/** The names that a script, bundled with `zodOfInterpreter`, takes; and whether the interpreter has them all. */
-export function takenOf(text: string): { isAny: boolean; isRare: boolean } {
+/** What a script that was bundled with `zodOfInterpreter` uses of zod. */
+export function zodUse(text: string): "none" | "shared" | "unshared" {
   const names = [...text.matchAll(/__kit\.zod\("([^"]+)"\)/g)].map(([, name]) => name!);
-  return { isAny: names.length > 0, isRare: names.some((name) => UNSHARED.has(name)) };
+  if (names.length === 0) return "none";
+  return names.some((name) => UNSHARED.has(name)) ? "unshared" : "shared";
 }
 
-/** The patch that loads this zod into an interpreter that has the kit. Servlets with the same zod share it. */
+/**
+ * The patch that loads this zod into an interpreter that has the kit. Servlets with the same zod share it. `options` are those of
+ * their scripts.
+ */
 export async function zodPatch(
   { interpreter, base }: StartedInterpreter,
   { folder, names }: SharedZod,
-  options: object,
+  options: BuildOptions,
   cache: string,
 ): Promise<Cached> {
   const members = names.filter((name) => !UNSHARED.has(name));
   const { outputFiles } = await build({
     ...options,
-    ...{ minify: true, sourcemap: false, define: { "process.env.NODE_ENV": '"production"' } },
+    minify: true,
     stdin: {
       contents: `import * as z from "./index.js"; import { ${CORE_CLASS} } from "./v4/core/index.js";
 const members = { ${CORE_CLASS}, ${members.map((name) => `${JSON.stringify(name)}: z.${name}`).join(", ")} };

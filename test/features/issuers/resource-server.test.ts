@@ -344,7 +344,7 @@ test.each<[string, RegExp]>([
   expect(() => createApp(new Kernel(bundle, { OAUTH_ISSUERS }))).toThrow(message);
 });
 
-test("a mistyped API key is told so, and not that it is no token of an issuer", async () => {
+test("the error for a mistyped API key is about keys, not about tokens of issuers", async () => {
   internet(pagesOf(key));
   const { status, message } = await come("esk_mistyped", appOf());
   expect([status, message]).toEqual([401, expect.stringMatching(/Unknown API key.*keys -- list/)]);

@@ -80,17 +80,22 @@ const workerdOf = async () =>
   Number(await readFile(join(folder, ".edge-servlets/workerd.pid"), "utf8"));
 const health = (port: number) => fetch(`http://127.0.0.1:${port}/health`);
 
+/** Waits until a server that was killed answers again. */
+async function comesBack(port: number): Promise<void> {
+  const status = () =>
+    health(port).then(
+      (response) => response.status,
+      () => 0,
+    );
+  await expect.poll(status, { timeout: 20_000 }).toBe(200);
+}
+
 describe("a server", () => {
   test("is started again when workerd dies, and has lost nothing", async () => {
     const { url, port, output } = await hosted();
     expect(await call(url, "counting-next")).toBe("1");
     process.kill(await workerdOf(), "SIGKILL");
-    const isBack = () =>
-      health(port).then(
-        ({ status }) => status,
-        () => 0,
-      );
-    await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
+    await comesBack(port);
     expect(await call(url, "counting-next")).toBe("2");
     expect(output()).toContain("workerd ended (SIGKILL); it starts again");
   });
@@ -102,12 +107,7 @@ describe("a server", () => {
     const { inputRequests, requestState } = await resultOf(url, "tools/call", asked);
     const [key] = Object.keys(inputRequests as object);
     process.kill(await workerdOf(), "SIGKILL");
-    const isBack = () =>
-      health(port).then(
-        ({ status }) => status,
-        () => 0,
-      );
-    await expect.poll(isBack, { timeout: 20_000 }).toBe(200);
+    await comesBack(port);
     const inputResponses = { [key!]: { action: "accept", content: { name: "Ada" } } };
     const { content } = await resultOf(url, "tools/call", {
       ...asked,

@@ -49,7 +49,7 @@ test("what a server reads and keeps, and what has no meaning here, is said with 
   expect(few).toHaveLength(1);
 });
 
-test("a servlet of the kit that asks for a locale is told so", async () => {
+test("a servlet of the kit that asks for a locale gets a warning", async () => {
   const all = await warningsOf({ "k/servlet.ts": KIT });
   expect(all).toEqual([expect.stringMatching(/^w\/k\/servlet\.ts:4: servlets have no Intl/)]);
 });

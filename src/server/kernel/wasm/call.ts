@@ -209,7 +209,8 @@ function returned(guest: Guest, code: number): Ending {
 function finished(guest: Guest, code: number): Ending {
   guest.journal.finish();
   const message = guest.error();
-  const thrown = guest.thrown === undefined ? {} : { failure: guest.thrown };
+  const { thrown: failure } = guest;
+  const thrown = failure === undefined ? {} : { failure };
   if (message !== undefined || code !== 0) {
     return {
       kind: "refused",

@@ -366,7 +366,7 @@ export class Guest extends GuestMemory {
   /** A line that begins with `Uncaught` is kept for the run log, which prints it if the call fails. */
   log(level: LogLevel, line: string): void {
     if (level === "error" && line.startsWith(UNCAUGHT)) {
-      // Only the last is told: a guest may write any number of them.
+      // Redacted when it is read: a guest may write many such lines, of which only the last counts.
       this.#thrown = line.slice(0, limits.logCharacters + limits.secretCharacters);
       return;
     }
