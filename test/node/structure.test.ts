@@ -22,7 +22,10 @@ const BELONGS = [
   {
     what: /from "node:/,
     // In the kit, what stands in for Node's modules imports others of these.
-    rooms: ["tools/bundle", "tools/commands", "tools/host", "tools/testing", "kit", ...LANGUAGES],
+    rooms: [
+      ...["tools/bundle", "tools/commands", "tools/doctor", "tools/host", "tools/testing", "kit"],
+      ...LANGUAGES,
+    ],
   },
   { what: /hyper-v|mcp-run/, rooms: ["servlets", "tools/bundle", "tools/commands"] },
   // `streamResponse` has event streams counted until they are read.

@@ -70,6 +70,7 @@ export const ROOMS = [
   "languages/python",
   "languages/typescript",
   "languages/index.ts",
+  "tools/doctor",
   "tools/commands",
   "tools/host",
   "tools/testing",

@@ -24,6 +24,7 @@ edge-servlets features          says which parts of the server are in the Worker
 edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets registry …        server.json for the MCP registry, and the proof of its domain
 edge-servlets passphrase        makes the passphrase with which the owner signs in
+edge-servlets doctor URL        says what clients meet at a server: DNS, TLS, sign-in, streams, firewalls
 edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 

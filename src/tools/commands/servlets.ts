@@ -3,6 +3,7 @@ import { describeMissing } from "../../server/kernel/servlets/variables.ts";
 import { nearest } from "../../server/kernel/core/nearest.ts";
 import { printableText } from "../../server/kernel/core/text.ts";
 import { catalogOf, makeBundle } from "../bundle/bundle.ts";
+import { doctor, DOCTOR_USAGE } from "./doctor.ts";
 import { examine, locate } from "./examine.ts";
 import { currentWorkspace, type Workspace } from "./folders.ts";
 import { LANGUAGE_WORDS, newServlet } from "./new.ts";
@@ -36,6 +37,7 @@ ${IMPORT_USAGE}
 ${SOURCES_USAGE}
 ${INSTALLS_USAGE}
 npm run servlets -- state …           what servlets keep on a server: state --help
+${DOCTOR_USAGE}
 
 Servlets are in plugins/, or in the folders that SERVLETS names; \`new\` takes the first.`;
 
@@ -62,6 +64,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   ...{ publish: ofInstalls, unpublish: ofInstalls, replay: ofInstalls, rollback: ofInstalls },
   state: async (args) =>
     console.log(args.length === 0 || args[0] === "--help" ? STATE_USAGE : await state(args)),
+  doctor: (args) => doctor(args),
 };
 
 /** Runs one of the commands. Sets `process.exitCode` if `inspect` finds a refused servlet. Throws a `Refusal`. */

@@ -1,0 +1,248 @@
+/** Whether the sign-in takes known clients: registers each, and opens the page on which a person would allow it. */
+import { createHash, randomBytes } from "node:crypto";
+import type { Json } from "../../server/kernel/core/model.ts";
+import { textIn } from "../../server/kernel/core/text.ts";
+import { isPrivateWay, shownUrl } from "./address.ts";
+import { findingsOf, notTried, right, wrong, type Finding } from "./finding.ts";
+import type { AuthorizationServer } from "./metadata.ts";
+import { bearer, objectIn, redirectOf, send, wordsIn, type Reply } from "./requests.ts";
+
+/** Known clients, and the addresses to which people come back after the sign-in. */
+const APPS: readonly { name: string; isNative: boolean; redirects: readonly string[] }[] = [
+  {
+    name: "Claude",
+    isNative: false,
+    redirects: [
+      "https://claude.ai/api/mcp/auth_callback",
+      "https://claude.com/api/mcp/auth_callback",
+    ],
+  },
+  {
+    name: "ChatGPT",
+    isNative: false,
+    redirects: ["https://chatgpt.com/connector_platform_oauth_redirect"],
+  },
+  {
+    name: "Cursor",
+    isNative: true,
+    redirects: ["cursor://anysphere.cursor-mcp/oauth/callback"],
+  },
+  {
+    name: "VS Code",
+    isNative: true,
+    redirects: ["http://127.0.0.1:33418/", "https://vscode.dev/redirect"],
+  },
+  {
+    name: "mcp-remote",
+    isNative: true,
+    redirects: ["http://127.0.0.1:3334/oauth/callback", "http://localhost:3334/oauth/callback"],
+  },
+];
+
+type App = (typeof APPS)[number];
+
+/** An address that no client has registered. https://www.rfc-editor.org/rfc/rfc2606 */
+const FOREIGN = "https://edge-servlets-doctor.invalid/callback";
+
+/** Redirects between pages of a sign-in that are followed. */
+const REDIRECTS = 8;
+
+export async function checkRegistration(
+  server: AuthorizationServer,
+  endpoint: URL,
+): Promise<readonly Finding[]> {
+  const documents = server.takesDocuments
+    ? [
+        right(
+          "Client documents",
+          "Clients may name themselves by the URL of a document, so they need not register.",
+        ),
+      ]
+    : [];
+  const { registration } = server;
+  if (registration === undefined)
+    return [
+      ...documents,
+      notTried("Registration", "The authorization server takes no registrations."),
+    ];
+  const clients: Registered[] = [];
+  const findings: Finding[] = [];
+  for (const app of APPS)
+    findings.push(
+      ...(await findingsOf(app.name, async () => {
+        const reply = await register(registration, app);
+        const client = clientIn(reply);
+        if (client === undefined) return [refusedRegistration(app, reply)];
+        clients.push(client);
+        return appFindings(app, client, { server, endpoint });
+      })),
+    );
+  const [first] = clients;
+  if (first !== undefined)
+    findings.push(
+      ...(await findingsOf("Foreign address", async () => [
+        await foreignFinding(first, { server, endpoint }),
+      ])),
+      await cleared(clients),
+    );
+  return [...documents, ...findings];
+}
+
+interface Registered {
+  id: string;
+  /** The redirect addresses that were accepted. */
+  redirects: readonly string[];
+  /** Where it can be deleted, and by which token. https://www.rfc-editor.org/rfc/rfc7592 */
+  management: { url: URL; token: string } | undefined;
+}
+
+const register = (registration: URL, { name, isNative, redirects }: App): Promise<Reply> =>
+  send(registration, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify({
+      client_name: `edge-servlets doctor, as ${name}`,
+      redirect_uris: redirects,
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      application_type: isNative ? "native" : "web",
+    }),
+  });
+
+function clientIn(reply: Reply): Registered | undefined {
+  const client: Json = objectIn(reply) ?? {};
+  const id = textIn(client["client_id"]);
+  if (![200, 201].includes(reply.status) || id === "") return undefined;
+  const { redirect_uris: redirects, registration_client_uri: uri } = client;
+  const token = textIn(client["registration_access_token"]);
+  const url = URL.parse(textIn(uri));
+  return {
+    id,
+    redirects: Array.isArray(redirects) ? redirects.map(textIn) : [],
+    management: url !== null && token !== "" && isPrivateWay(url) ? { url, token } : undefined,
+  };
+}
+
+function refusedRegistration({ name, redirects }: App, reply: Reply): Finding {
+  if (reply.status === 429)
+    return notTried(
+      name,
+      `Too many registrations came from this address (status 429). Try again in an hour.${wordsIn(reply)}`,
+    );
+  return wrong(
+    name,
+    `It cannot register (status ${reply.status}).${wordsIn(reply)} Allow its redirect addresses at the authorization server: ${redirects.join(", ")}.`,
+  );
+}
+
+interface Place {
+  server: AuthorizationServer;
+  endpoint: URL;
+}
+
+/** What the sign-in says to an app that has registered, for each of its addresses. */
+async function appFindings(app: App, client: Registered, place: Place): Promise<Finding[]> {
+  const { name, redirects } = app;
+  const faults: Finding[] = [];
+  for (const redirect of redirects) {
+    const { reply, at } = await signInPage(client.id, redirect, place);
+    if (isPage(reply)) continue;
+    const back = redirectOf(reply, at);
+    const said = back?.searchParams.get("error_description") ?? back?.searchParams.get("error");
+    const how = said
+      ? `leads back with the error "${said}"`
+      : `answers with status ${reply.status}`;
+    faults.push(
+      wrong(
+        name,
+        reply.status === 429
+          ? `Too many sign-in pages were opened from this address (status 429). Try again in an hour.`
+          : `The sign-in page for ${redirect} ${how} at ${shownUrl(at)}.${wordsIn(reply)} Allow this address at the authorization server.`,
+      ),
+    );
+  }
+  if (faults.length > 0) return faults;
+  return [right(name, `It registers, and gets the sign-in page for ${redirects.join(" and ")}.`)];
+}
+
+/** The page of an address that was never registered: it must be refused there, and not lead on. */
+async function foreignFinding(client: Registered, place: Place): Promise<Finding> {
+  const name = "Foreign address";
+  const own = await signInPage(client.id, client.redirects[0] ?? "", place);
+  const { reply, at } = await signInPage(client.id, FOREIGN, place);
+  const leadsOn = redirectOf(reply, at)?.hostname === new URL(FOREIGN).hostname;
+  if (leadsOn || (isPage(reply) && isPage(own.reply) && at.pathname === own.at.pathname))
+    return wrong(
+      name,
+      `The sign-in takes an address that was never registered (${FOREIGN}), so codes can be stolen. Have the authorization server compare redirect addresses letter by letter.`,
+    );
+  return right(name, `An address that was never registered is refused (status ${reply.status}).`);
+}
+
+const isPage = ({ status, headers }: Reply): boolean =>
+  status === 200 && /html/.test(headers.get("content-type") ?? "");
+
+/** Opens the sign-in page as a browser does: through redirects, with cookies, and no further than its own pages. */
+async function signInPage(
+  clientId: string,
+  redirect: string,
+  { server, endpoint }: Place,
+): Promise<{ reply: Reply; at: URL }> {
+  const verifier = randomBytes(32).toString("base64url");
+  let at = new URL(server.authorization);
+  const query = {
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirect,
+    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+    code_challenge_method: "S256",
+    state: randomBytes(16).toString("base64url"),
+    resource: endpoint.href,
+  };
+  for (const [key, value] of Object.entries(query)) at.searchParams.set(key, value);
+  const cookies = new Map<string, string>();
+  for (let followed = 0; ; followed++) {
+    const cookie = [...cookies].map(([key, value]) => `${key}=${value}`).join("; ");
+    const headers = { accept: "text/html", ...(cookie !== "" && { cookie }) };
+    const reply = await send(at, { headers });
+    const next = redirectOf(reply, at);
+    const isOwn = next !== undefined && isPrivateWay(next) && !isSamePlace(next, redirect);
+    if (!isOwn || followed === REDIRECTS) return { reply, at };
+    for (const one of reply.headers.getSetCookie()) {
+      const [, key = "", value = ""] = /^([^=;]+)=([^;]*)/.exec(one) ?? [];
+      cookies.set(key, value);
+    }
+    // Cookies are one host's.
+    if (next.host !== at.host) cookies.clear();
+    at = next;
+  }
+}
+
+/** True for a URL that leads back to the client. */
+const isSamePlace = (url: URL, redirect: string): boolean => {
+  const back = URL.parse(redirect);
+  return url.host === back?.host && url.pathname === back.pathname;
+};
+
+/** Deletes the clients again, where the server has a way. */
+async function cleared(clients: readonly Registered[]): Promise<Finding> {
+  const name = "Registered clients";
+  const deleted = await Promise.all(
+    clients.map(async ({ management }) => {
+      if (management === undefined) return false;
+      const headers = bearer(management.token);
+      const reply = await send(management.url, { method: "DELETE", headers }).catch(
+        () => undefined,
+      );
+      return reply !== undefined && reply.status < 300;
+    }),
+  );
+  const left = deleted.filter((one) => !one).length;
+  return left === 0
+    ? right(name, `The ${clients.length} that were registered for this are deleted again.`)
+    : right(
+        name,
+        `${left} named "edge-servlets doctor" stay until they expire: the server has no way to delete them (RFC 7592). They can do nothing until somebody allows them.`,
+      );
+}
