@@ -24,6 +24,8 @@ export interface Project {
 export interface AboutFeature {
   /** The names of its bindings. */
   readonly bindings?: readonly string[];
+  /** What a server lacks without its bindings, as a noun. */
+  readonly off?: string;
   /** The names of the settings that its `settings.ts` describes. */
   readonly settings?: readonly string[];
   /** How a server without the feature describes it. */

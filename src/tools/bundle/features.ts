@@ -31,6 +31,7 @@ const ABOUT = Object.entries(MODULES).map(([name, module]) => ({ name, ...module
 /** Facts about all features that every Worker knows, even of features that it lacks. */
 export const KNOWN: KnownFeatures = {
   bindings: ABOUT.flatMap(({ bindings = [] }) => bindings),
+  off: ABOUT.flatMap(({ bindings = [], off }) => (off === undefined ? [] : [{ bindings, off }])),
   settings: ABOUT.flatMap(({ settings = [] }) => settings),
   optional: Object.fromEntries(
     ABOUT.flatMap(({ name, optional }) => (optional ? [[name, optional]] : [])),

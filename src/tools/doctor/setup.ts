@@ -49,7 +49,7 @@ export async function checkSetup(
     ...lacking.map(({ bindings, off }) =>
       notTried(
         NAME,
-        `${bindings.join(", ")} ${bindings.length === 1 ? "is" : "are"} not bound, so there is no ${off}. To have it: docs/deploying.md#bindings.`,
+        `${bindings.join(", ")} ${bindings.length === 1 ? "is" : "are"} not bound, so this is off: ${off}. To have it: docs/deploying.md#bindings.`,
       ),
     ),
     ...(lacking.length === 0 ? [right(NAME, "All are bound.")] : []),

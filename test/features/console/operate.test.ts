@@ -8,7 +8,7 @@ import { configureLimits, limits } from "../../../src/server/kernel/core/limits.
 import { usageOf } from "../../../src/server/features/usage/usage.ts";
 import { noSums } from "../../../src/server/kernel/observe/counted.ts";
 import { bundle } from "../../bundle.gen.ts";
-import { send } from "../../worker/auth/key-holders.ts";
+import { send, serverOf } from "../../worker/auth/key-holders.ts";
 import { browser } from "../../worker/pages/browser.ts";
 import {
   formWith,
@@ -46,6 +46,23 @@ describe("the page", () => {
       );
     const open = createApp(new Kernel(bundle, { ...env, AUTH: "none" }));
     expect((await browser(open).fetch(PATH)).status).toBe(403);
+  });
+
+  test("shows what bindings are missing, and how to check the server from outside", async () => {
+    const { text } = await (await signedIn(await served(["boss-setup"]), "boss-setup")).fetch(PATH);
+    expect(text).toContain("Clients reach this server at http://localhost:8787/mcp");
+    expect(text).toContain("npm run servlets -- doctor http://localhost:8787/mcp");
+    expect(text).not.toContain("since bindings are missing");
+    const lacking = await serverOf(
+      { "boss-setup": { scopes: ["operator"] } },
+      { USAGE: undefined, KEY_RECORDS: undefined, PUBLIC_URL: "https://tools.example.com" },
+    );
+    const page = await (await signedIn(lacking, "boss-setup")).fetch(PATH);
+    expect(page.text).toContain("counters, errors and the audit log USAGE");
+    expect(page.text).toContain(
+      "making and revoking of API keys while the server runs KEY_RECORDS",
+    );
+    expect(page.text).toContain("PUBLIC_URL is https://tools.example.com : tokens and links");
   });
 
   test("shows the last errors with what to do, as text", { tags: ["usage"] }, async () => {
@@ -117,6 +134,7 @@ describe("the page", () => {
         "Servlets",
         "Keys",
         "Versions",
+        "Configuration",
         "Limits",
         "Audit log",
       ]);

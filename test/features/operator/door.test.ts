@@ -47,6 +47,19 @@ describe("the door", () => {
     expect(await refusal.text()).toContain("--scopes operator");
   });
 
+  test("says to operators which bindings are missing, and the public URL", async () => {
+    const keys = { op: { scopes: ["operator"] }, all: {} };
+    const settings = { USAGE: undefined, PUBLIC_URL: "https://tools.example.com" };
+    const app = await withKeys(keys, settings);
+    expect((await operate("setup", bearer("all"), app)).status).toBe(403);
+    expect(await (await operate("setup", bearer("op"), app)).json()).toMatchObject({
+      publicUrl: "https://tools.example.com",
+      lacking: expect.arrayContaining([
+        { bindings: ["USAGE"], off: "counters, errors and the audit log" },
+      ]),
+    });
+  });
+
   test("notes who has changed what", { tags: ["usage"] }, async () => {
     const app = await withKeys({ "op-noted": { scopes: ["operator"] } });
     const scope = "caller:somebody";

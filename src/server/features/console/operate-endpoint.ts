@@ -1,11 +1,13 @@
 /** The pages for operators. */
 import type { HonoBase } from "hono/hono-base";
 import { html } from "hono/html";
+import { pageAddresses } from "../../kernel/auth/origin.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
 import { limits, publicLimits, type Limits } from "../../kernel/core/limits.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { storageRoom } from "../../kernel/core/storage-room.ts";
 import { listedResources } from "../../kernel/servlets/catalog.ts";
+import { lackingIn } from "../../kernel/settings/lacking.ts";
 import type { ConsoleServer } from "./console-server.ts";
 import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
 import { act, doneText } from "./operate-actions.ts";
@@ -31,7 +33,12 @@ async function errorsFor({ usage, persons }: Operated, operator: string) {
 
 async function overviewOf(
   operated: Operated,
-  { token, done, operator }: { token: string; done: string | undefined; operator: string },
+  {
+    token,
+    done,
+    operator,
+    raw,
+  }: { token: string; done: string | undefined; operator: string; raw: Request },
 ): Promise<Overview> {
   const { usage: counters, authenticator, keyRecords } = operated;
   const { whole } = await operated.registry();
@@ -75,6 +82,12 @@ async function overviewOf(
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
       ...{ name, value: limits[name as keyof Limits], usual },
     })),
+    setup: {
+      // Without a proxy that names a loopback host.
+      at: pageAddresses(raw).at(-1) ?? new URL(raw.url),
+      publicUrl: operated.settings.PUBLIC_URL,
+      lacking: lackingIn(operated.env),
+    },
     token,
     done,
   };
@@ -115,7 +128,7 @@ export function addOperatorPages(
           const operator = person.principal.name;
           const done = doneText(new URL(raw.url).searchParams.get("done") ?? "");
           const view = async (status: number, wrong?: WrongKey) => {
-            const overview = await overviewOf(server, { token, done, operator });
+            const overview = await overviewOf(server, { token, done, operator, raw });
             return { status, body: operatePage({ ...overview, wrong }) };
           };
           if (form === undefined) return view(200);

@@ -3,6 +3,8 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../../kernel/auth/key-records.ts";
 import type { InstalledVersion, Published } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
+import { isSafe } from "../../kernel/auth/origin.ts";
+import type { Lack } from "../../kernel/settings/known-features.ts";
 import { callsPath } from "./calls.ts";
 import {
   badge,
@@ -68,10 +70,20 @@ export interface Overview {
   /** Undefined as `acts`. */
   errors: ShownError[] | undefined;
   limits: { name: string; value: number; usual: number }[];
+  setup: ServerSetup;
   token: string;
   /** The message about the action that led to this page. */
   done: string | undefined;
   wrong?: WrongKey | undefined;
+}
+
+/** What the server can see of its own configuration. */
+export interface ServerSetup {
+  /** The address at which the browser has this page. */
+  at: URL;
+  /** PUBLIC_URL, if it is set. */
+  publicUrl: string | undefined;
+  lacking: readonly Lack[];
 }
 
 /** The form of a key that was not made, and why. */
@@ -86,7 +98,7 @@ export function operatePage(all: Overview): Markup {
   return html`<h1>Operate</h1>
     ${all.done === undefined ? "" : html`<p class="notice good" role="status">${shown(all.done)}</p>`}
     ${healthOf(all)} ${errorsOf(all.errors)} ${servletsOf(all)} ${keysOf(all)} ${installedOf(all)}
-    ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
+    ${setupOf(all.setup)} ${limitsOf(all.limits)} ${actsOf(all.acts)}`;
 }
 
 /** Older errors say nothing about the current state of the server. */
@@ -410,6 +422,46 @@ function inUnits(name: string, value: number): string {
         : "";
   return text === "" ? "" : `(${text})`;
 }
+
+/** What is wrong with the address of this request, as far as the server can see it. */
+function addressOf({ at, publicUrl }: ServerSetup): Markup {
+  const own = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+  if (own !== undefined && own !== at.origin)
+    return notice(
+      html`<p>
+        This page is at <code>${at.origin}</code>, and <code>PUBLIC_URL</code> is
+        <code>${own}</code>: tokens and links are for that address. Set it to the address that
+        clients are given.
+      </p>`,
+      "warn",
+    );
+  return isSafe(at)
+    ? html`<p>Clients reach this server at <code>${at.origin}/mcp</code>.</p>`
+    : notice(
+        "This page came over plain http, so keys can be read on the way. Put https in front of the server.",
+        "warn",
+      );
+}
+
+const setupOf = (setup: ServerSetup): Markup =>
+  html`<h2 id="setup">Configuration</h2>
+    ${addressOf(setup)}
+    ${
+      setup.lacking.length > 0 &&
+      tableOf({
+        caption: "What is off, since bindings are missing",
+        columns: ["Off", "Not bound"],
+        rows: setup.lacking.map(({ bindings, off }) => [
+          off,
+          html`<code>${bindings.join(", ")}</code>`,
+        ]),
+      })
+    }
+    <p>
+      What clients meet on their way here (DNS, certificate, sign-in, firewall, streams) is checked
+      from outside:
+    </p>
+    ${snippet(`npm run servlets -- doctor ${setup.at.origin}/mcp`, "Command")}`;
 
 const limitsOf = (all: Overview["limits"]): Markup =>
   html`<h2>Limits</h2>

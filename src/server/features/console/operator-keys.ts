@@ -11,6 +11,7 @@ import { timeAgo } from "../../kernel/core/times.ts";
 /** The parts of the server that the pages for operators use. */
 export type Operated = Pick<
   ConsoleServer,
+  | "env"
   | "recordAct"
   | "authenticator"
   | "usage"

@@ -7,6 +7,7 @@ import {
   type Operations,
 } from "../../kernel/http/operations.ts";
 import type { Feature, Kernel } from "../../kernel/kernel.ts";
+import { lackingIn } from "../../kernel/settings/lacking.ts";
 import { operatorEndpoint, operatorRefusal } from "./endpoint.ts";
 
 /** The endpoint of operators' commands: `/operator/OPERATION/NAME`. */
@@ -29,12 +30,16 @@ export const operatorFeature: Feature = {
   }),
 };
 
-/** The operations of all features; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
+/** The operations of all features; `GET setup` says what the server lacks; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
 function operationsOf(kernel: Kernel): Operations {
   const all = Object.assign({}, ...kernel.started.map((one) => one.operations)) as Operations;
   const { state = {} } = all;
+  const { env, settings } = kernel;
   return {
     ...all,
+    setup: {
+      GET: async () => jsonAnswer({ publicUrl: settings.PUBLIC_URL, lacking: lackingIn(env) }),
+    },
     state: {
       ...state,
       DELETE(request, name, by) {

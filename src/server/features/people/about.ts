@@ -3,6 +3,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 export default {
   needs: ["tasks"],
   bindings: ["ASSETS", "PROFILES"],
+  off: "pages for people: the console, secrets and accounts",
   broughtInBy: ["PROFILES", "TASKS"],
   optional: {
     add: "Bind PROFILES, TASKS and KEY_RING in wrangler.toml",

@@ -2,6 +2,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["GRANTS", "OAUTH_KV"],
+  off: "sign-in by a passphrase",
   settings: ["ENTERPRISE_ISSUERS"],
   optional: {
     add: "Bind OAUTH_KV, GRANTS and ATTEMPTS in wrangler.toml: npm run passphrase adds the lines",

@@ -2,6 +2,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["SERVLET_STATES"],
+  off: "state and files of servlets",
   storageCountedBy: "QUOTAS",
   optional: {
     add: "Bind SERVLET_STATES in wrangler.toml",

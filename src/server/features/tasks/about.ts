@@ -2,6 +2,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["TASKS"],
+  off: "tasks, and calls that go on by a link",
   storageCountedBy: "ATTEMPTS",
   settings: ["LINKS"],
 } satisfies AboutFeature;

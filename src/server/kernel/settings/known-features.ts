@@ -7,9 +7,17 @@ export interface Optional {
   readonly limits?: readonly string[];
 }
 
+/** Bindings, and what a server lacks without them. */
+export interface Lack {
+  readonly bindings: readonly string[];
+  readonly off: string;
+}
+
 export interface KnownFeatures {
   /** The names of the features' bindings. */
   readonly bindings: readonly string[];
+  /** What a server lacks without some of these bindings. */
+  readonly off?: readonly Lack[];
   /** The names of the features' settings. */
   readonly settings: readonly string[];
   /** The features that can be left out, by name. */
