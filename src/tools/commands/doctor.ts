@@ -3,7 +3,7 @@ import { printable } from "../../server/kernel/core/text.ts";
 import { argumentsIn, misused } from "../bundle/arguments.ts";
 import { addressIn, shownUrl } from "../doctor/address.ts";
 import { examineServer } from "../doctor/doctor.ts";
-import type { Finding, Section } from "../doctor/finding.ts";
+import type { Finding, FindingGroup } from "../doctor/finding.ts";
 import type { Patience } from "../doctor/stream.ts";
 
 export const DOCTOR_USAGE = `npm run servlets -- doctor URL        says what clients meet at a server, and what to do where it is wrong
@@ -73,7 +73,7 @@ function showProgress(): { clear(): void; end(): void } {
   };
 }
 
-const sectionText = ({ title, findings }: Section): string =>
+const sectionText = ({ title, findings }: FindingGroup): string =>
   [
     `\n${title}`,
     ...findings.map(({ state, name, text }) => `  ${state.padEnd(9)}  ${name}: ${text}`),

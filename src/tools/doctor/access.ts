@@ -1,48 +1,71 @@
-/** What the endpoint asks of a client without credentials. */
-import { notTried, right, wrong, type Finding } from "./finding.ts";
-import { initializing, Session } from "./session.ts";
+/** Whether the endpoint is one of MCP, what it asks of clients, and whether it lets this caller in. */
+import { isPrivateWay } from "./address.ts";
 import { blockedBy } from "./agents.ts";
-import { post, wordsIn, type Reply } from "./requests.ts";
+import { findingsOf, right, wrong, type Finding } from "./finding.ts";
+import { bearer, post, wordsIn, type RpcReply, type HttpReply } from "./requests.ts";
+import { initializing, TrialSession } from "./session.ts";
 
-/** `unusable`: the endpoint answers as no MCP server does, so nothing else is worth trying. */
-export type Access = "open" | "protected" | "unusable";
-
-export interface Asked {
-  access: Access;
+/** What the endpoint has answered to `initialize`, without credentials and with the key. */
+export interface EndpointAccess {
+  findings: readonly Finding[];
+  /** `unusable`: the endpoint answers as no MCP server does, so nothing else is worth trying. */
+  kind: "open" | "protected" | "unusable";
   /** The `WWW-Authenticate` header; empty without one. */
   challenge: string;
-  finding: Finding;
+  /** The key, if the server knows it. */
+  key: string | undefined;
+  /** Why nothing can be called; undefined if calls can be tried. */
+  closed: string | undefined;
 }
 
 const NAME = "Endpoint";
+const UNUSABLE = "The endpoint does not answer as an MCP server: see above.";
 
-/** Sends `initialize` without credentials. */
-export async function askedOf(endpoint: URL): Promise<Asked> {
-  const reply = await post(endpoint, initializing());
-  const challenge = reply.headers.get("www-authenticate") ?? "";
-  const { status, message } = reply;
-  if (status === 401)
+/** Knocks at the endpoint. The key goes to no address where it could be read on the way. */
+export async function accessTo(endpoint: URL, key: string | undefined): Promise<EndpointAccess> {
+  let reply: RpcReply | undefined;
+  const findings = await findingsOf(NAME, async () => {
+    reply = await post(endpoint, initializing());
+    return [endpointFinding(reply)];
+  });
+  const challenge = reply?.headers.get("www-authenticate") ?? "";
+  const isOpen = reply?.message?.result !== undefined;
+  if (reply === undefined || (!isOpen && reply.status !== 401))
+    return { findings, kind: "unusable", challenge, key: undefined, closed: UNUSABLE };
+  if (isOpen) await new TrialSession(endpoint, reply).end();
+  const kind = isOpen ? "open" : "protected";
+  const closed = (why: string) => (isOpen ? undefined : why);
+  const without = { findings, kind, challenge, key: undefined } as const;
+  if (key === undefined)
     return {
-      access: "protected",
-      challenge,
-      finding: right(NAME, "Clients must have a key or sign in (status 401 without)."),
+      ...without,
+      closed: closed("The server wants a key or token, and none was given: set EDGE_SERVLETS_KEY."),
     };
-  if (message?.result !== undefined) {
-    await new Session(endpoint, reply).end();
+  if (!isPrivateWay(endpoint))
     return {
-      access: "open",
-      challenge,
-      finding: right(
-        NAME,
-        "It answers without a key: anybody who reaches it may call (docs/access.md).",
-      ),
+      ...without,
+      closed: closed("The key is not sent over plain http, where it could be read on the way."),
     };
-  }
-  return { access: "unusable", challenge, finding: wrong(NAME, refusalOf(reply)) };
+  const known = await findingsOf("Key", async () => [await keyFinding(endpoint, key)]);
+  const all = [...findings, ...known];
+  return known.some(({ state }) => state === "wrong")
+    ? { ...without, findings: all, closed: closed("The key is refused: see above.") }
+    : { ...without, findings: all, key, closed: undefined };
+}
+
+function endpointFinding(reply: RpcReply): Finding {
+  if (reply.status === 401)
+    return right(NAME, "Clients must have a key or sign in (status 401 without).");
+  if (reply.message?.result !== undefined)
+    return right(
+      NAME,
+      "It answers without a key: anybody who reaches it may call (docs/access.md).",
+    );
+  return wrong(NAME, refusalOf(reply));
 }
 
 /** Why an endpoint does not answer as an MCP server, and what to do. */
-function refusalOf(reply: Reply): string {
+function refusalOf(reply: HttpReply): string {
   const { status } = reply;
   const words = wordsIn(reply);
   const block = blockedBy(reply);
@@ -60,6 +83,17 @@ function refusalOf(reply: Reply): string {
   }
 }
 
-/** Why something was not tried at an endpoint that cannot be used. */
-export const unusable = (name: string): Finding =>
-  notTried(name, "The endpoint does not answer as an MCP server: see above.");
+async function keyFinding(endpoint: URL, key: string): Promise<Finding> {
+  const name = "Key";
+  const reply = await post(endpoint, initializing(), { headers: bearer(key) });
+  const { status, message } = reply;
+  if (message?.result === undefined)
+    return wrong(
+      name,
+      status === 401
+        ? "The server does not know it (status 401). Check EDGE_SERVLETS_KEY, or make a key: npm run keys -- create NAME, then npm run keys -- push."
+        : `The server refuses it with status ${status}.${wordsIn(reply)}`,
+    );
+  await new TrialSession(endpoint, reply, bearer(key)).end();
+  return right(name, "The server knows it.");
+}

@@ -2,7 +2,7 @@
 import { shortened } from "../../server/kernel/core/text.ts";
 import { PING } from "./connection.ts";
 import { notTried, right, wrong, type Finding } from "./finding.ts";
-import { post, wordsIn, type Reply } from "./requests.ts";
+import { post, wordsIn, type HttpReply } from "./requests.ts";
 
 const BROWSER =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36";
@@ -24,7 +24,7 @@ const AGENTS: Readonly<Record<string, string>> = {
 };
 
 /** Where Cloudflare refuses a request, and which of its rules to change; undefined for any other answer. */
-export function blockedBy({ status, headers, text }: Reply): string | undefined {
+export function blockedBy({ status, headers, text }: HttpReply): string | undefined {
   if (headers.get("cf-mitigated") === "challenge")
     return "Cloudflare challenges it, which no program can pass: switch off Bot Fight Mode (Security, Bots), or skip the WAF rule or the security level that challenges for this path.";
   if (!/cloudflare/i.test(headers.get("server") ?? "")) return undefined;

@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { isLoopback, isPrivate } from "../../server/kernel/http/private-hosts.ts";
 import { shownUrl } from "./address.ts";
 import { notTried, right, Unreached, wrong, type Finding } from "./finding.ts";
-import { objectIn, post, redirectOf, send, type Reply } from "./requests.ts";
+import { objectIn, post, redirectOf, send, type HttpReply } from "./requests.ts";
 
 /** A request of any client, which needs no session. */
 export const PING = { id: "ping", method: "ping" };
@@ -129,7 +129,7 @@ export async function checkPlainHttp(endpoint: URL): Promise<Finding> {
   if (endpoint.port !== "") return notTried(name, "The server has a port of its own.");
   const plain = new URL(endpoint);
   plain.protocol = "http:";
-  let reply: Reply;
+  let reply: HttpReply;
   try {
     reply = await send(plain);
   } catch (error) {
@@ -146,10 +146,10 @@ export async function checkPlainHttp(endpoint: URL): Promise<Finding> {
 }
 
 /** Whether the endpoint answers itself: clients drop keys and bodies when they are led elsewhere. */
-export async function checkRedirect(endpoint: URL): Promise<Finding> {
-  const name = "Redirects";
+export async function checkAnswer(endpoint: URL): Promise<Finding> {
+  const name = "Answer";
   const there = redirectOf(await post(endpoint, PING), endpoint);
-  if (there === undefined) return right(name, "The URL answers without leading elsewhere.");
+  if (there === undefined) return right(name, "The URL answers, and does not lead elsewhere.");
   return wrong(
     name,
     `The URL leads to ${shownUrl(there)}. Many clients drop the key or the request on the way there, so give them that URL, and check it with this command.`,
@@ -239,7 +239,7 @@ export async function checkHealth(endpoint: URL): Promise<Finding & { isOurs: bo
 }
 
 /** The health that a server of this project says; undefined for anything else. */
-function healthIn(reply: Reply) {
+function healthIn(reply: HttpReply) {
   const health = objectIn(reply);
   const isHealth = typeof health?.["name"] === "string" && typeof health["version"] === "string";
   return isHealth && [200, 503].includes(reply.status) ? health : undefined;

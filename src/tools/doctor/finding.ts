@@ -10,7 +10,7 @@ export interface Finding {
 }
 
 /** The findings of one subject, in the order in which they are read. */
-export interface Section {
+export interface FindingGroup {
   title: string;
   findings: readonly Finding[];
 }

@@ -17,7 +17,7 @@ interface Found {
 }
 
 /** What a client needs of an authorization server. */
-export interface AuthorizationServer {
+export interface SignInServer {
   authorization: URL;
   registration: URL | undefined;
   /** True if clients may name themselves by the URL of a document. */
@@ -25,10 +25,10 @@ export interface AuthorizationServer {
 }
 
 /** What the documents say, and what is wrong with them. */
-export interface SignIn {
+export interface FoundSignIn {
   findings: readonly Finding[];
   /** Undefined if nobody can sign in. */
-  server?: AuthorizationServer | undefined;
+  server?: SignInServer | undefined;
 }
 
 async function documentAt(url: URL): Promise<Found> {
@@ -46,11 +46,11 @@ function placesOf(
   { pathname }: URL,
 ): { first: string; behind: string; root: string } {
   const path = pathname.replace(/\/$/, "");
-  return { first: name + path, behind: path + name, root: name };
+  return { first: name + (path === "" ? "" : pathname), behind: path + name, root: name };
 }
 
 /** Reads all documents. `challenge` is the `WWW-Authenticate` header of the refused request. */
-export async function signInAt(endpoint: URL, challenge: string): Promise<SignIn> {
+export async function signInAt(endpoint: URL, challenge: string): Promise<FoundSignIn> {
   const resource = await resourceAt(endpoint, challenge);
   if (resource.issuers.length === 0) return { findings: resource.findings };
   const servers = await Promise.all(resource.issuers.map((issuer) => serverAt(issuer, endpoint)));
@@ -154,21 +154,27 @@ async function headerFinding(
   };
 }
 
-/** What is wrong with a document of the resource. At the root it may also be for the origin. */
+/**
+ * What is wrong with a document of the resource. At the root it may also be for the origin; behind the endpoint's path
+ * it has no slash at its end.
+ */
 function resourceFaults({ url, document }: Found, endpoint: URL, root: string): Finding[] {
-  const { resource } = document!;
-  const atRoot = url.pathname === root ? [endpoint.origin, `${endpoint.origin}/`] : [];
-  if ([endpoint.href, ...atRoot].includes(textIn(resource))) return [];
+  const resource = textIn(document!["resource"]);
+  const { href, origin } = endpoint;
+  const isBehind = url.pathname.endsWith(RESOURCE) && url.pathname !== root;
+  const others =
+    url.pathname === root ? [origin, `${origin}/`] : isBehind ? [href.replace(/\/$/, "")] : [];
+  if ([href, ...others].includes(resource)) return [];
   return [
     wrong(
       "Resource metadata",
-      `${url.pathname} is for ${quoted(textIn(resource))}, and not for ${endpoint.href}: clients that compare them (VS Code, Gemini CLI) refuse to sign in. Check the public URL that the server is told (PUBLIC_URL).`,
+      `${url.pathname} is for ${quoted(resource)}, and not for ${href}: clients that compare them (VS Code, Gemini CLI) refuse to sign in. Check the public URL that the server is told (PUBLIC_URL).`,
     ),
   ];
 }
 
 /** An authorization server's metadata. https://www.rfc-editor.org/rfc/rfc8414 */
-async function serverAt(given: string, endpoint: URL): Promise<SignIn> {
+async function serverAt(given: string, endpoint: URL): Promise<FoundSignIn> {
   const name = "Authorization server";
   const issuer = URL.parse(given);
   if (issuer === null || !isPrivateWay(issuer))
@@ -203,6 +209,7 @@ async function serverAt(given: string, endpoint: URL): Promise<SignIn> {
     .filter(({ document }) => document === undefined)
     .map(({ url }) => url.pathname);
   const faults = there.flatMap((found) => serverFaults(found, given));
+  const withoutPkce = there.filter(({ document }) => !hasPkce(document!));
   const differing = there.filter(({ document }) => isOther(document!, best.document!));
   const where = missing.length === 0 ? "all places where clients look" : list(there);
   return {
@@ -218,7 +225,12 @@ async function serverAt(given: string, endpoint: URL): Promise<SignIn> {
           `${url.pathname} names other endpoints than ${best.url.pathname}, so clients end up in different places. Serve one document at both.`,
         ),
       ),
-      ...(faults.length === 0 ? [right("PKCE", "code_challenge_methods_supported has S256.")] : []),
+      withoutPkce.length === 0
+        ? right(PKCE, "code_challenge_methods_supported has S256.")
+        : wrong(
+            PKCE,
+            `code_challenge_methods_supported has no S256 (${list(withoutPkce)}), so MCP clients refuse to sign in. Switch PKCE on at the authorization server, and name S256.`,
+          ),
       waysIn(best.document!),
     ],
     server: usableServer(best.document!),
@@ -230,10 +242,15 @@ const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "registration_end
 const isOther = (one: Json, other: Json): boolean =>
   ENDPOINTS.some((name) => one[name] !== other[name]);
 
+const PKCE = "PKCE";
+
+const hasPkce = ({ code_challenge_methods_supported: methods }: Json): boolean =>
+  Array.isArray(methods) && methods.includes("S256");
+
 /** What keeps clients from using a document of an authorization server. */
 function serverFaults({ url, document }: Found, issuer: string): Finding[] {
   const name = "Authorization server";
-  const { issuer: own, code_challenge_methods_supported: methods } = document!;
+  const { issuer: own } = document!;
   const faults: Finding[] = [];
   if (own !== issuer)
     faults.push(
@@ -254,13 +271,6 @@ function serverFaults({ url, document }: Found, issuer: string): Finding[] {
         ),
       );
   }
-  if (!Array.isArray(methods) || !methods.includes("S256"))
-    faults.push(
-      wrong(
-        "PKCE",
-        `code_challenge_methods_supported in ${url.pathname} has no S256, so MCP clients refuse to sign in. Switch PKCE on at the authorization server, and name S256.`,
-      ),
-    );
   return faults;
 }
 
@@ -281,7 +291,7 @@ function waysIn(document: Json): Finding {
       );
 }
 
-function usableServer(document: Json): AuthorizationServer | undefined {
+function usableServer(document: Json): SignInServer | undefined {
   const urlIn = (name: string) => {
     const url = URL.parse(textIn(document[name]));
     return url !== null && isPrivateWay(url) ? url : undefined;

@@ -3,8 +3,8 @@ import { isObject, type Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
 import { LEGACY_VERSIONS, MODERN_VERSIONS } from "../../server/kernel/mcp/wire/classify.ts";
 import { findingsOf, notTried, quoted, right, wrong, type Finding } from "./finding.ts";
-import { bearer, post, wordsIn, type Answer } from "./requests.ts";
-import { initializing, requestModern, Session } from "./session.ts";
+import { bearer, post, wordsIn, type RpcReply } from "./requests.ts";
+import { initializing, requestModern, TrialSession } from "./session.ts";
 
 interface Tool {
   name: string;
@@ -12,7 +12,7 @@ interface Tool {
 }
 
 /** How the tool is called in a revision that has listed it. */
-type Call = (name: string) => Promise<Answer>;
+type Call = (name: string) => Promise<RpcReply>;
 
 /** What a revision has shown. */
 interface Tried {
@@ -23,21 +23,11 @@ interface Tried {
   end?(): Promise<void>;
 }
 
-/** True if the server lets this caller in; false for a key that it refuses. */
-const isKnown = ({ status }: Answer) => status !== 401;
-
 export async function checkProtocol(
   endpoint: URL,
   key: string | undefined,
 ): Promise<readonly Finding[]> {
   const credentials = bearer(key);
-  if (key !== undefined && !isKnown(await post(endpoint, initializing(), { headers: credentials })))
-    return [
-      wrong(
-        "Key",
-        "The server does not know this key (status 401). Check EDGE_SERVLETS_KEY, or make a key: npm run keys -- create NAME, then npm run keys -- push.",
-      ),
-    ];
   const tries = [
     tryModern(endpoint, credentials),
     ...LEGACY_VERSIONS.map((version) => tryLegacy(endpoint, version, credentials)),
@@ -47,8 +37,7 @@ export async function checkProtocol(
   const called =
     newest === undefined ? [] : await findingsOf("Call", async () => [await callFinding(newest)]);
   await Promise.all(tried.map(async ({ end }) => end?.()));
-  const known = key === undefined ? [] : [right("Key", "The server knows the key.")];
-  return [...known, ...tried.map(({ finding }) => finding), ...called];
+  return [...tried.map(({ finding }) => finding), ...called];
 }
 
 /** The newest revision: without sessions. */
@@ -85,7 +74,7 @@ async function tryLegacy(
   return caught(name, async () => {
     const begun = await post(endpoint, initializing(version), { headers: credentials });
     if (begun.message?.result === undefined) return { finding: failed(name, "initialize", begun) };
-    const session = new Session(endpoint, begun, credentials);
+    const session = new TrialSession(endpoint, begun, credentials);
     const end = () => session.end();
     if (session.version !== version) {
       const finding = notTried(
@@ -113,7 +102,7 @@ async function caught(name: string, work: () => Promise<Tried>): Promise<Tried> 
   return tried ?? { finding: finding! };
 }
 
-const failed = (name: string, method: string, answer: Answer): Finding => {
+const failed = (name: string, method: string, answer: RpcReply): Finding => {
   const { status, message } = answer;
   const words =
     message?.error === undefined ? wordsIn(answer) : ` It says ${quoted(message.error.message)}.`;
@@ -123,7 +112,7 @@ const failed = (name: string, method: string, answer: Answer): Finding => {
 };
 
 /** How many tools a revision lists. */
-function listFinding(name: string, listed: Answer, first: string): Tried {
+function listFinding(name: string, listed: RpcReply, first: string): Tried {
   const { result, error } = listed.message ?? {};
   // A server need not have tools.
   if (error?.code === -32601)
@@ -155,16 +144,17 @@ async function callFinding({ tools = [], call }: Tried): Promise<Finding> {
       name,
       tools.length === 0
         ? "No tool is listed for this caller."
-        : "No tool is marked as reading only (readOnlyHint) and needs no arguments, and others could change something.",
+        : "No tool that is marked as reading only (readOnlyHint) goes without arguments, and others could change something.",
     );
   const answer = await call!(harmless.name);
   const { result, error } = answer.message ?? {};
   if (error !== undefined || result === undefined)
     return failed(name, `tools/call of ${harmless.name}`, answer);
-  if (result["isError"] !== true) return right(name, `${harmless.name} answers.`);
+  if (result["isError"] !== true)
+    return right(name, `The tool ${harmless.name}, which only reads, answers.`);
   const [first] = Array.isArray(result["content"]) ? result["content"].filter(isObject) : [];
   return wrong(
     name,
-    `${harmless.name} ends with the error ${quoted(textIn(first?.["text"]))}. Call it in the console or a client, and see the server's log.`,
+    `The tool ${harmless.name} ends with the error ${quoted(textIn(first?.["text"]))}. Call it in the console or a client, and see the server's log.`,
   );
 }

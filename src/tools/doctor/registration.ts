@@ -4,8 +4,8 @@ import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
 import { isPrivateWay, shownUrl } from "./address.ts";
 import { findingsOf, notTried, right, wrong, type Finding } from "./finding.ts";
-import type { AuthorizationServer } from "./metadata.ts";
-import { bearer, objectIn, redirectOf, send, wordsIn, type Reply } from "./requests.ts";
+import type { SignInServer } from "./metadata.ts";
+import { bearer, objectIn, redirectOf, send, wordsIn, type HttpReply } from "./requests.ts";
 
 /** Known clients, and the addresses to which people come back after the sign-in. */
 const APPS: readonly { name: string; isNative: boolean; redirects: readonly string[] }[] = [
@@ -48,7 +48,7 @@ const FOREIGN = "https://edge-servlets-doctor.invalid/callback";
 const REDIRECTS = 8;
 
 export async function checkRegistration(
-  server: AuthorizationServer,
+  server: SignInServer,
   endpoint: URL,
 ): Promise<readonly Finding[]> {
   const documents = server.takesDocuments
@@ -96,7 +96,7 @@ interface Registered {
   management: { url: URL; token: string } | undefined;
 }
 
-const register = (registration: URL, { name, isNative, redirects }: App): Promise<Reply> =>
+const register = (registration: URL, { name, isNative, redirects }: App): Promise<HttpReply> =>
   send(registration, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json" },
@@ -110,7 +110,7 @@ const register = (registration: URL, { name, isNative, redirects }: App): Promis
     }),
   });
 
-function clientIn(reply: Reply): Registered | undefined {
+function clientIn(reply: HttpReply): Registered | undefined {
   const client: Json = objectIn(reply) ?? {};
   const id = textIn(client["client_id"]);
   if (![200, 201].includes(reply.status) || id === "") return undefined;
@@ -124,7 +124,7 @@ function clientIn(reply: Reply): Registered | undefined {
   };
 }
 
-function refusedRegistration({ name, redirects }: App, reply: Reply): Finding {
+function refusedRegistration({ name, redirects }: App, reply: HttpReply): Finding {
   if (reply.status === 429)
     return notTried(
       name,
@@ -137,7 +137,7 @@ function refusedRegistration({ name, redirects }: App, reply: Reply): Finding {
 }
 
 interface Place {
-  server: AuthorizationServer;
+  server: SignInServer;
   endpoint: URL;
 }
 
@@ -180,7 +180,7 @@ async function foreignFinding(client: Registered, place: Place): Promise<Finding
   return right(name, `An address that was never registered is refused (status ${reply.status}).`);
 }
 
-const isPage = ({ status, headers }: Reply): boolean =>
+const isPage = ({ status, headers }: HttpReply): boolean =>
   status === 200 && /html/.test(headers.get("content-type") ?? "");
 
 /** Opens the sign-in page as a browser does: through redirects, with cookies, and no further than its own pages. */
@@ -188,7 +188,7 @@ async function signInPage(
   clientId: string,
   redirect: string,
   { server, endpoint }: Place,
-): Promise<{ reply: Reply; at: URL }> {
+): Promise<{ reply: HttpReply; at: URL }> {
   const verifier = randomBytes(32).toString("base64url");
   let at = new URL(server.authorization);
   const query = {

@@ -9,7 +9,7 @@ const TIMEOUT = 10_000;
 /** Characters of a response that are read. */
 const MOST = 4_000_000;
 
-export interface Reply {
+export interface HttpReply {
   status: number;
   headers: Headers;
   text: string;
@@ -22,7 +22,7 @@ interface Sending extends RequestInit {
 }
 
 /** Requests a URL without following redirects. Throws `Unreached`. */
-export async function send(url: URL | string, sending: Sending = {}): Promise<Reply> {
+export async function send(url: URL | string, sending: Sending = {}): Promise<HttpReply> {
   const { timeoutMs = TIMEOUT, isEnough, ...init } = sending;
   const gone = new AbortController();
   const timer = setTimeout(() => gone.abort(new Error(TOO_SLOW)), timeoutMs);
@@ -75,13 +75,13 @@ function whyUnreached(error: unknown, url: URL, timeoutMs: number): string {
 }
 
 /** The JSON object of a reply; undefined for anything else. */
-export function objectIn({ text }: Reply): Json | undefined {
+export function objectIn({ text }: HttpReply): Json | undefined {
   const value = jsonIn(text);
   return isObject(value) ? value : undefined;
 }
 
 /** The message of an error reply in the server's own words; empty if it has none. */
-export function wordsIn(reply: Reply): string {
+export function wordsIn(reply: HttpReply): string {
   const { error, error_description: description, message } = objectIn(reply) ?? {};
   const own = isObject(error) ? error["message"] : (description ?? error ?? message);
   if (typeof own === "string" && own !== "") return ` It says ${quoted(own)}.`;
@@ -91,7 +91,7 @@ export function wordsIn(reply: Reply): string {
 }
 
 /** The target of a redirect; undefined for any other reply. */
-export function redirectOf({ status, headers }: Reply, from: URL | string): URL | undefined {
+export function redirectOf({ status, headers }: HttpReply, from: URL | string): URL | undefined {
   const location = status >= 300 && status < 400 ? headers.get("location") : null;
   return location === null ? undefined : (URL.parse(location, from) ?? undefined);
 }
@@ -101,7 +101,7 @@ export const bearer = (key: string | undefined): Record<string, string> =>
   key === undefined ? {} : { authorization: `Bearer ${key}` };
 
 /** The answer to a JSON-RPC request. */
-export interface Answer extends Reply {
+export interface RpcReply extends HttpReply {
   /** The message with the request's id; undefined if there is none. */
   message?: { result?: Json; error?: { code: unknown; message: string } } | undefined;
 }
@@ -116,7 +116,7 @@ export async function post(
   endpoint: URL,
   body: Json,
   { headers, timeoutMs }: { headers?: Record<string, string>; timeoutMs?: number } = {},
-): Promise<Answer> {
+): Promise<RpcReply> {
   const reply = await send(endpoint, {
     method: "POST",
     headers: { ...POSTED, ...headers },
@@ -129,7 +129,7 @@ export async function post(
 }
 
 /** The message with this id in a body: JSON, or the events of a stream so far. */
-function messageIn(text: string, id: unknown): Answer["message"] {
+function messageIn(text: string, id: unknown): RpcReply["message"] {
   if (id === undefined) return undefined;
   const whole = text.startsWith("{") ? [text] : [];
   const events = text

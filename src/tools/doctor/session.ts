@@ -6,7 +6,7 @@ import {
 } from "../../server/kernel/mcp/wire/classify.ts";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { VERSION } from "../../server/kernel/core/version.ts";
-import { post, send, type Answer } from "./requests.ts";
+import { post, send, type RpcReply } from "./requests.ts";
 
 const CLIENT = { name: "edge-servlets-doctor", version: VERSION };
 
@@ -18,14 +18,14 @@ export const initializing = (version = LEGACY_VERSIONS[0]!): Json => ({
 });
 
 /** A session that an answer to `initialize` has begun. */
-export class Session {
+export class TrialSession {
   readonly endpoint: URL;
   readonly version: string;
   readonly headers: Record<string, string>;
 
   constructor(
     endpoint: URL,
-    { message, headers }: Answer,
+    { message, headers }: RpcReply,
     credentials: Record<string, string> = {},
   ) {
     this.endpoint = endpoint;
@@ -38,10 +38,10 @@ export class Session {
     };
   }
 
-  initialized = (): Promise<Answer> =>
+  initialized = (): Promise<RpcReply> =>
     post(this.endpoint, { method: "notifications/initialized" }, { headers: this.headers });
 
-  request = (method: string, params: Json = {}): Promise<Answer> =>
+  request = (method: string, params: Json = {}): Promise<RpcReply> =>
     post(this.endpoint, { id: method, method, params }, { headers: this.headers });
 
   /** Ends the session, if the server keeps one; what it answers is nobody's trouble. */
@@ -73,7 +73,7 @@ export const requestModern = (
   endpoint: URL,
   { method, params = {}, name }: { method: string; params?: Json; name?: string },
   credentials: Record<string, string>,
-): Promise<Answer> =>
+): Promise<RpcReply> =>
   post(
     endpoint,
     { id: method, method, params: modernParams(params) },

@@ -2,7 +2,13 @@
 import { limits } from "../../server/kernel/core/limits.ts";
 import { findingsOf, notTried, right, Unreached, wrong, type Finding } from "./finding.ts";
 import { bearer, post } from "./requests.ts";
-import { initializing, modernHeaders, modernParams, requestModern, Session } from "./session.ts";
+import {
+  initializing,
+  modernHeaders,
+  modernParams,
+  requestModern,
+  TrialSession,
+} from "./session.ts";
 
 /** How long a stream is listened to, in ms, and when its first bytes must be there. */
 export interface Patience {
@@ -37,7 +43,7 @@ async function sessionStream(name: string, listening: Listening): Promise<Findin
   const { endpoint, key } = listening;
   const begun = await post(endpoint, initializing(), { headers: bearer(key) });
   if (begun.message?.result === undefined) return notTried(name, "No session begins: see above.");
-  const session = new Session(endpoint, begun, bearer(key));
+  const session = new TrialSession(endpoint, begun, bearer(key));
   try {
     await session.initialized();
     const headers = { ...session.headers, accept: "text/event-stream" };
