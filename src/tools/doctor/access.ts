@@ -1,4 +1,5 @@
 /** Whether the endpoint is one of MCP, what it asks of clients, and whether it lets this caller in. */
+import { DOCS } from "../bundle/own.ts";
 import { isPrivateWay } from "./address.ts";
 import { blockedBy } from "./agents.ts";
 import { findingsOf, right, wrong, type Finding } from "./finding.ts";
@@ -54,12 +55,17 @@ export async function accessTo(endpoint: URL, key: string | undefined): Promise<
 }
 
 function endpointFinding(reply: RpcReply): Finding {
+  if (reply.status === 401 && /^basic\b/i.test(reply.headers.get("www-authenticate") ?? ""))
+    return wrong(
+      NAME,
+      "Something before the server asks for a user name and a password (Basic), which MCP clients do not send. Let this path pass without.",
+    );
   if (reply.status === 401)
     return right(NAME, "Clients must have a key or sign in (status 401 without).");
   if (reply.message?.result !== undefined)
     return right(
       NAME,
-      "It answers without a key: anybody who reaches it may call (docs/access.md).",
+      `It answers without a key: anybody who reaches it may call (${DOCS}/access.md).`,
     );
   return wrong(NAME, refusalOf(reply));
 }

@@ -1,7 +1,7 @@
 /** Whether the server, or what stands before it, treats known clients as it treats a browser. */
 import { shortened } from "../../server/kernel/core/text.ts";
 import { PING } from "./connection.ts";
-import { notTried, right, wrong, type Finding } from "./finding.ts";
+import { findingsOf, notTried, right, wrong, type Finding } from "./finding.ts";
 import { post, wordsIn, type HttpReply } from "./requests.ts";
 
 const BROWSER =
@@ -45,24 +45,13 @@ export async function checkAgents(endpoint: URL): Promise<readonly Finding[]> {
   const others: Finding[] = [];
   // One after the other: many at once could be taken for an attack.
   for (const [client, agent] of Object.entries(AGENTS)) {
-    const reply = await ask(agent);
-    const { status } = reply;
     const name = `User agent of ${client}`;
-    if (status === browser.status) same.push(client);
-    else if (status === 429)
-      others.push(
-        notTried(name, "Too many requests came from this address. Try again in a minute."),
-      );
-    else
-      others.push(
-        wrong(
-          name,
-          `"${shortened(agent, 40)}" gets status ${status}, and a browser ${browser.status}. ${
-            blockedBy(reply) ??
-            `Look for a rule of the server, its proxy or firewall that goes by the User-Agent header, and let this path pass.${wordsIn(reply)}`
-          }`,
-        ),
-      );
+    const found = await findingsOf(name, async () => {
+      const reply = await ask(agent);
+      return reply.status === browser.status ? [] : [refusedAgent(name, agent, { reply, browser })];
+    });
+    if (found.length === 0) same.push(client);
+    others.push(...found);
   }
   if (same.length === 0) return others;
   return [
@@ -72,4 +61,21 @@ export async function checkAgents(endpoint: URL): Promise<readonly Finding[]> {
     ),
     ...others,
   ];
+}
+
+function refusedAgent(
+  name: string,
+  agent: string,
+  { reply, browser }: { reply: HttpReply; browser: HttpReply },
+): Finding {
+  const { status } = reply;
+  if (status === 429)
+    return notTried(name, "Too many requests came from this address. Try again in a minute.");
+  const advice =
+    blockedBy(reply) ??
+    `Look for a rule of the server, its proxy or firewall that goes by the User-Agent header, and let this path pass.${wordsIn(reply)}`;
+  return wrong(
+    name,
+    `"${shortened(agent, 40)}" gets status ${status}, and a browser ${browser.status}. ${advice}`,
+  );
 }

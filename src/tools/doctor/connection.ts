@@ -1,4 +1,5 @@
 /** DNS, TLS, redirects and the clock: what a client meets before it speaks MCP. */
+import { DOCS } from "../bundle/own.ts";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
@@ -96,7 +97,7 @@ export async function checkTls(endpoint: URL): Promise<Finding> {
       ? right(name, "Plain http is right on this machine itself; elsewhere clients need https.")
       : wrong(
           name,
-          "This is plain http: keys and tokens could be read on the way, and clients refuse to sign in. Put https in front (docs/self-hosting.md), and give its URL.",
+          `This is plain http: keys and tokens could be read on the way, and clients refuse to sign in. Put https in front (${DOCS}/self-hosting.md), and give its URL.`,
         );
   try {
     const { fault, ends } = await certificateOf(endpoint);
@@ -150,6 +151,11 @@ export async function checkAnswer(endpoint: URL): Promise<Finding> {
   const name = "Answer";
   const there = redirectOf(await post(endpoint, PING), endpoint);
   if (there === undefined) return right(name, "The URL answers, and does not lead elsewhere.");
+  if (there.hostname.endsWith(".cloudflareaccess.com"))
+    return wrong(
+      name,
+      "Cloudflare Access stands before the server and asks for a sign-in in a browser, which MCP clients cannot pass. Add a policy with the action Bypass for this path (Zero Trust, Access, Applications).",
+    );
   return wrong(
     name,
     `The URL leads to ${shownUrl(there)}. Many clients drop the key or the request on the way there, so give them that URL, and check it with this command.`,
@@ -229,7 +235,7 @@ export async function checkHealth(endpoint: URL): Promise<Finding & { isOurs: bo
     return {
       ...wrong(
         name,
-        "The disk of the server is full. Delete files, or enlarge it (docs/self-hosting.md).",
+        `The disk of the server is full. Delete files, or enlarge it (${DOCS}/self-hosting.md).`,
       ),
       isOurs,
     };

@@ -1,4 +1,5 @@
 /** The documents by which clients learn how to sign in, at every place where some client looks. */
+import { DOCS } from "../bundle/own.ts";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
 import { isPrivateWay } from "./address.ts";
@@ -20,8 +21,6 @@ interface Found {
 export interface SignInServer {
   authorization: URL;
   registration: URL | undefined;
-  /** True if clients may name themselves by the URL of a document. */
-  takesDocuments: boolean;
 }
 
 /** What the documents say, and what is wrong with them. */
@@ -75,7 +74,7 @@ async function resourceAt(
       findings: [
         notTried(
           "Sign-in",
-          `The server takes keys alone: it names no authorization server (no ${RESOURCE}). Clients that can only sign in, such as Claude's and ChatGPT's connectors, need one: docs/access.md.`,
+          `The server takes keys alone: it names no authorization server (no ${RESOURCE}). Clients that can only sign in, such as Claude's and ChatGPT's connectors, need one: ${DOCS}/access.md.`,
         ),
       ],
       issuers: [],
@@ -276,15 +275,15 @@ function serverFaults({ url, document }: Found, issuer: string): Finding[] {
 
 /** How clients become known to the authorization server. */
 function waysIn(document: Json): Finding {
-  const name = "Ways in for clients";
+  const name = "Client identity";
   const ways = [
     ...(document["client_id_metadata_document_supported"] === true
-      ? ["client documents (CIMD)"]
+      ? ["name themselves by the URL of a document (CIMD), as Claude does"]
       : []),
-    ...(document["registration_endpoint"] === undefined ? [] : ["registration (RFC 7591)"]),
+    ...(document["registration_endpoint"] === undefined ? [] : ["register (RFC 7591)"]),
   ];
   return ways.length > 0
-    ? right(name, `${ways.join(" and ")}.`)
+    ? right(name, `Clients may ${ways.join(", or ")}.`)
     : wrong(
         name,
         "Clients can neither register nor name themselves by a document, so each must be given a client ID by hand. Switch on dynamic client registration or client ID metadata documents.",
@@ -301,7 +300,6 @@ function usableServer(document: Json): SignInServer | undefined {
     authorization && {
       authorization,
       registration: urlIn("registration_endpoint"),
-      takesDocuments: document["client_id_metadata_document_supported"] === true,
     }
   );
 }

@@ -51,20 +51,9 @@ export async function checkRegistration(
   server: SignInServer,
   endpoint: URL,
 ): Promise<readonly Finding[]> {
-  const documents = server.takesDocuments
-    ? [
-        right(
-          "Client documents",
-          "Clients may name themselves by the URL of a document, so they need not register.",
-        ),
-      ]
-    : [];
   const { registration } = server;
   if (registration === undefined)
-    return [
-      ...documents,
-      notTried("Registration", "The authorization server takes no registrations."),
-    ];
+    return [notTried("Registration", "The authorization server takes no registrations.")];
   const clients: Registered[] = [];
   const findings: Finding[] = [];
   for (const app of APPS)
@@ -85,7 +74,7 @@ export async function checkRegistration(
       ])),
       await cleared(clients),
     );
-  return [...documents, ...findings];
+  return findings;
 }
 
 interface Registered {

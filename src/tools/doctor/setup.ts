@@ -1,4 +1,5 @@
 /** What an operator can see of the server's own configuration: missing bindings, and its public URL. */
+import { DOCS } from "../bundle/own.ts";
 import * as z from "zod";
 import { notTried, right, wrong, type Finding } from "./finding.ts";
 import { bearer, objectIn, send } from "./requests.ts";
@@ -49,7 +50,7 @@ export async function checkSetup(
     ...lacking.map(({ bindings, off }) =>
       notTried(
         NAME,
-        `${bindings.join(", ")} ${bindings.length === 1 ? "is" : "are"} not bound, so this is off: ${off}. To have it: docs/deploying.md#bindings.`,
+        `${bindings.join(", ")} ${bindings.length === 1 ? "is" : "are"} not bound, so this is off: ${off}. To have it: ${DOCS}/deploying.md#bindings.`,
       ),
     ),
     ...(lacking.length === 0 ? [right(NAME, "All are bound.")] : []),

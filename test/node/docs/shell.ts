@@ -22,7 +22,7 @@ const RUN = Object.entries(scripts)
 /** `npm` and `npx`, but for what takes long, opens a port or changes something outside. */
 const STUBS: Record<string, string> = {
   npm: `case "$*" in
-  "run servlets -- add "* | "run servlets -- update"* | "run servlets -- remove "* | "run keys -- push") exit ;;
+  "run servlets -- doctor "* | "run servlets -- add "* | "run servlets -- update"* | "run servlets -- remove "* | "run keys -- push") exit ;;
   "run servlets -- install"* | "run servlets -- versions "* | "run servlets -- rollback "* | \\
   "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- unpublish "* | "run servlets -- replay "*) exit ;;
 esac

@@ -71,6 +71,14 @@ describe("a connection", () => {
     ]);
   });
 
+  test("that Cloudflare Access keeps to itself is said to be so", async () => {
+    const location = "https://team.cloudflareaccess.com/cdn-cgi/access/login/x";
+    const origin = await smallServer((_request, response) =>
+      response.writeHead(302, { location }).end(),
+    );
+    expect((await examined(origin)).wrong).toEqual([expect.stringContaining("action Bypass")]);
+  });
+
   test("is wrong where a slash at the end leads elsewhere", async () => {
     const origin = await smallServer(({ url }, response) =>
       url === "/mcp/" ? response.writeHead(307, { location: "/mcp" }).end() : false,
@@ -133,6 +141,11 @@ describe("an endpoint", () => {
       expect(printed).not.toMatch(/secret|hidden/);
     }
   });
+});
+
+test("a proxy that asks for a password is said to be so", async () => {
+  const origin = await signingIn({ challenge: 'Basic realm="x"' });
+  expect(lineOf(await examined(origin), "Endpoint")).toMatch(/^wrong.*Let this path pass without/);
 });
 
 describe("sign-in", () => {
@@ -230,6 +243,14 @@ describe("sign-in", () => {
 });
 
 describe("a client whose user agent is refused", () => {
+  test("without an answer is named, too", async () => {
+    const origin = await smallServer((request) =>
+      request.headers["user-agent"]?.startsWith("curl") ? request.socket.destroy() : false,
+    );
+    const found = await examined(origin, { patience: PATIENT });
+    expect(found.wrong).toEqual([expect.stringContaining("User agent of curl:")]);
+  });
+
   test.each([
     [{ "cf-mitigated": "challenge", server: "cloudflare" }, "", "Bot Fight Mode"],
     [{ server: "cloudflare" }, "error code: 1010", "Browser Integrity Check (error 1010)"],

@@ -75,7 +75,7 @@ describe("a server with a passphrase", () => {
     expect(found.wrong).toEqual([]);
     for (const app of ["Claude", "ChatGPT", "Cursor", "VS Code", "mcp-remote"])
       expect(lineOf(found, app)).toMatch(/^right.*gets the sign-in page/);
-    for (const name of ["WWW-Authenticate", "PKCE", "Client documents", "Foreign address"])
+    for (const name of ["WWW-Authenticate", "PKCE", "Client identity", "Foreign address"])
       expect(lineOf(found, name)).toMatch(/^right/);
     expect(lineOf(found, "Authorization server")).toContain("at all places where clients look");
   });

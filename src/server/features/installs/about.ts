@@ -3,5 +3,5 @@ import type { AboutFeature } from "../../kernel/about.ts";
 export default {
   needs: ["state"],
   bindings: ["INSTALLS", "BUILDS", "LOADER"],
-  off: "installing of servlets while the server runs",
+  off: "installing servlets while the server runs",
 } satisfies AboutFeature;

@@ -6,7 +6,7 @@ const OF_KERNEL: readonly Lack[] = [
   { bindings: ["KEY_RING"], off: "sealed storage, which sessions, tasks, state and pages need" },
   { bindings: ["ATTEMPTS"], off: "limit on what callers store, and on tries of the passphrase" },
   { bindings: ["QUOTAS"], off: "limit on what servlets keep for a caller" },
-  { bindings: ["KEY_RECORDS"], off: "making and revoking of API keys while the server runs" },
+  { bindings: ["KEY_RECORDS"], off: "making and revoking API keys while the server runs" },
 ];
 
 /** What is off in this environment, each with the bindings that it lacks. */
