@@ -1,9 +1,9 @@
 /** DNS, TLS, redirects and the clock: what a client meets before it speaks MCP. */
-import { DOCS } from "../bundle/own.ts";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { isLoopback, isPrivate } from "../../server/kernel/http/private-hosts.ts";
+import { DOCS } from "../bundle/own.ts";
 import { shownUrl } from "./address.ts";
 import { notTried, right, Unreached, wrong, type Finding } from "./finding.ts";
 import { objectIn, post, redirectOf, send, type HttpReply } from "./requests.ts";

@@ -1,7 +1,7 @@
 /** The documents by which clients learn how to sign in, at every place where some client looks. */
-import { DOCS } from "../bundle/own.ts";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
+import { DOCS } from "../bundle/own.ts";
 import { isPrivateWay } from "./address.ts";
 import { notTried, quoted, right, Unreached, wrong, type Finding } from "./finding.ts";
 import { objectIn, send } from "./requests.ts";
@@ -68,7 +68,7 @@ async function resourceAt(
   const { first, behind, root } = placesOf(RESOURCE, endpoint);
   const all = await documentsAt(endpoint, [first, root, behind]);
   const there = all.filter(({ document }) => document !== undefined);
-  const named = /resource_metadata="([^"]*)"/i.exec(challenge)?.[1];
+  const named = /resource_metadata="?([^",\s]*)/i.exec(challenge)?.[1];
   if (there.length === 0 && named === undefined)
     return {
       findings: [
@@ -95,7 +95,7 @@ async function resourceAt(
           name,
           `It is neither at ${first} nor at ${root}: clients that go by the path alone cannot sign in. Serve it there.`,
         ),
-    ...there.flatMap((found) => resourceFaults(found, endpoint, root)),
+    ...resourceFaults(there, endpoint, root),
   ];
   const issuers = new Set(
     [...there, ...header.found].flatMap(({ document }) => issuersIn(document).slice(0, 3)),
@@ -154,22 +154,24 @@ async function headerFinding(
 }
 
 /**
- * What is wrong with a document of the resource. At the root it may also be for the origin; behind the endpoint's path
- * it has no slash at its end.
+ * The documents that are for another resource. At the root one may also be for the origin; behind the endpoint's path it
+ * has no slash at its end.
  */
-function resourceFaults({ url, document }: Found, endpoint: URL, root: string): Finding[] {
-  const resource = textIn(document!["resource"]);
+function resourceFaults(there: readonly Found[], endpoint: URL, root: string): Finding[] {
   const { href, origin } = endpoint;
-  const isBehind = url.pathname.endsWith(RESOURCE) && url.pathname !== root;
-  const others =
-    url.pathname === root ? [origin, `${origin}/`] : isBehind ? [href.replace(/\/$/, "")] : [];
-  if ([href, ...others].includes(resource)) return [];
-  return [
+  const others = there.filter(({ url, document }) => {
+    const isBehind = url.pathname.endsWith(RESOURCE);
+    const also =
+      url.pathname === root ? [origin, `${origin}/`] : isBehind ? [href.replace(/\/$/, "")] : [];
+    return ![href, ...also].includes(textIn(document!["resource"]));
+  });
+  const byResource = Map.groupBy(others, ({ document }) => textIn(document!["resource"]));
+  return [...byResource].map(([resource, found]) =>
     wrong(
       "Resource metadata",
-      `${url.pathname} is for ${quoted(resource)}, and not for ${href}: clients that compare them (VS Code, Gemini CLI) refuse to sign in. Check the public URL that the server is told (PUBLIC_URL).`,
+      `What is at ${list(found)} is for ${quoted(resource)}, and not for ${href}: clients that compare them (VS Code, Gemini CLI) refuse to sign in. Check the public URL that the server is told (PUBLIC_URL).`,
     ),
-  ];
+  );
 }
 
 /** An authorization server's metadata. https://www.rfc-editor.org/rfc/rfc8414 */
@@ -239,7 +241,9 @@ async function serverAt(given: string, endpoint: URL): Promise<FoundSignIn> {
 const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "registration_endpoint"];
 
 const isOther = (one: Json, other: Json): boolean =>
-  ENDPOINTS.some((name) => one[name] !== other[name]);
+  ENDPOINTS.some(
+    (name) => one[name] !== undefined && other[name] !== undefined && one[name] !== other[name],
+  );
 
 const PKCE = "PKCE";
 

@@ -44,6 +44,9 @@ type App = (typeof APPS)[number];
 /** An address that no client has registered. https://www.rfc-editor.org/rfc/rfc2606 */
 const FOREIGN = "https://edge-servlets-doctor.invalid/callback";
 
+/** What is found of the registration itself, and not of one app. */
+const NAME = "Registration";
+
 /** Redirects between pages of a sign-in that are followed. */
 const REDIRECTS = 8;
 
@@ -53,19 +56,21 @@ export async function checkRegistration(
 ): Promise<readonly Finding[]> {
   const { registration } = server;
   if (registration === undefined)
-    return [notTried("Registration", "The authorization server takes no registrations.")];
+    return [notTried(NAME, "The authorization server takes no registrations.")];
   const clients: Registered[] = [];
   const findings: Finding[] = [];
-  for (const app of APPS)
-    findings.push(
-      ...(await findingsOf(app.name, async () => {
-        const reply = await register(registration, app);
-        const client = clientIn(reply);
-        if (client === undefined) return [refusedRegistration(app, reply)];
-        clients.push(client);
-        return appFindings(app, client, { server, endpoint });
-      })),
-    );
+  for (const app of APPS) {
+    const tried = await findingsOf(NAME, async () => {
+      const reply = await register(registration, app);
+      const client = clientIn(reply);
+      if (client === undefined) return [refusedRegistration(app, reply)];
+      clients.push(client);
+      return appFindings(app, client, { server, endpoint });
+    });
+    findings.push(...tried);
+    // The other apps would meet the same.
+    if (tried.some(({ name }) => name === NAME)) break;
+  }
   const [first] = clients;
   if (first !== undefined)
     findings.push(
@@ -113,16 +118,26 @@ function clientIn(reply: HttpReply): Registered | undefined {
   };
 }
 
+/** Statuses by which a registration refuses what one app has sent. */
+const REFUSES_APP = new Set([400, 422]);
+
 function refusedRegistration({ name, redirects }: App, reply: HttpReply): Finding {
-  if (reply.status === 429)
+  const { status } = reply;
+  const words = wordsIn(reply);
+  if (status === 429)
     return notTried(
-      name,
-      `Too many registrations came from this address (status 429). Try again in an hour.${wordsIn(reply)}`,
+      NAME,
+      `Too many registrations came from this address (status 429). Try again in an hour.${words}`,
     );
-  return wrong(
-    name,
-    `It cannot register (status ${reply.status}).${wordsIn(reply)} Allow its redirect addresses at the authorization server: ${redirects.join(", ")}.`,
-  );
+  return REFUSES_APP.has(status)
+    ? wrong(
+        name,
+        `It cannot register (status ${status}).${words} Allow its redirect addresses at the authorization server: ${redirects.join(", ")}.`,
+      )
+    : wrong(
+        NAME,
+        `No client can register (status ${status}).${words} Open the registration_endpoint to clients without credentials, or leave it out of the metadata.`,
+      );
 }
 
 interface Place {

@@ -1,6 +1,6 @@
 /** What an operator can see of the server's own configuration: missing bindings, and its public URL. */
-import { DOCS } from "../bundle/own.ts";
 import * as z from "zod";
+import { DOCS } from "../bundle/own.ts";
 import { notTried, right, wrong, type Finding } from "./finding.ts";
 import { bearer, objectIn, send } from "./requests.ts";
 

@@ -133,6 +133,8 @@ async function listenTo(
       name,
       `No answer begins within ${seconds(listenMs)}, so something on the way keeps the stream back. ${UNBUFFERED}`,
     );
+  if (status >= 500)
+    return wrong(name, `It fails with status ${status}. See the log of the server and the proxy.`);
   if (!isStream)
     return notTried(
       name,

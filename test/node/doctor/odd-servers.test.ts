@@ -196,6 +196,19 @@ describe("sign-in", () => {
     expect(found.wrong.join("\n")).toContain(expected);
   });
 
+  test.each([401, 404, 502])("whose registration answers with %d is said once", async (status) => {
+    const found = await examined(await signingIn({ registers: status }));
+    expect(found.wrong).toEqual([
+      expect.stringContaining(`Registration: No client can register (status ${status})`),
+    ]);
+  });
+
+  test("that counts registrations is not tried further", async () => {
+    const found = await examined(await signingIn({ registers: 429 }));
+    expect(found.wrong).toEqual([]);
+    expect(lineOf(found, "Registration")).toMatch(/^not tried.*Try again in an hour/);
+  });
+
   test("that shows its page for an address that nobody has registered is said to be so", async () => {
     const page: Handler = (_request, response) =>
       response.writeHead(200, { "content-type": "text/html" }).end("Allow?");
@@ -304,6 +317,17 @@ describe("a stream", () => {
     const found = await examined(origin, { patience: PATIENT });
     expect(found.wrong).toHaveLength(2);
     for (const line of found.wrong) expect(line).toContain("proxy_read_timeout");
+  });
+
+  test("that fails is said to be so", async () => {
+    const origin = await smallServer((request, response, body) =>
+      request.url === "/mcp" && isStream(request, body) ? json(response, {}, 502) : false,
+    );
+    const found = await examined(origin, { patience: PATIENT });
+    expect(found.wrong).toEqual([
+      expect.stringContaining("It fails with status 502"),
+      expect.stringContaining("It fails with status 502"),
+    ]);
   });
 
   test("that the server does not offer is no fault", async () => {

@@ -83,13 +83,23 @@ interface SignIn {
   metadata?: object;
   /** The redirect addresses that can register; all by default. */
   takes?(redirect: string): boolean;
+  /** The status of every registration, if it fails. */
+  registers?: number;
   /** The answer of the sign-in page. */
   page?: Handler;
   deleted?: string[];
 }
 
 /** A server that wants its clients to sign in, at itself. */
-export const signingIn = ({ challenge, resource, metadata, takes, page, deleted }: SignIn = {}) => {
+export const signingIn = ({
+  challenge,
+  resource,
+  metadata,
+  takes,
+  registers,
+  page,
+  deleted,
+}: SignIn = {}) => {
   const known: string[] = [];
   return smallServer((request, response, body) => {
     const { url = "", method } = request;
@@ -114,6 +124,7 @@ export const signingIn = ({ challenge, resource, metadata, takes, page, deleted 
         ...metadata,
       });
     if (pathname === "/register" && method === "POST") {
+      if (registers !== undefined) return json(response, {}, registers);
       const { redirect_uris: redirects } = JSON.parse(body) as { redirect_uris: string[] };
       if (takes && !redirects.every(takes))
         return json(response, { error: "invalid_redirect_uri" }, 400);
