@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
 import { isPrivateWay, shownUrl } from "./address.ts";
-import { findingsOf, notTried, right, wrong, type Finding } from "./finding.ts";
+import { findingsOf, notTried, quoted, right, wrong, type Finding } from "./finding.ts";
 import type { SignInServer } from "./metadata.ts";
 import { bearer, objectIn, redirectOf, send, wordsIn, type HttpReply } from "./requests.ts";
 
@@ -69,7 +69,7 @@ export async function checkRegistration(
     });
     findings.push(...tried);
     // The other apps would meet the same.
-    if (tried.some(({ name }) => name === NAME)) break;
+    if (tried.some(({ name }) => name !== app.name)) break;
   }
   const [first] = clients;
   if (first !== undefined)
@@ -152,17 +152,29 @@ async function appFindings(app: App, client: Registered, place: Place): Promise<
   for (const redirect of redirects) {
     const { reply, at } = await signInPage(client.id, redirect, place);
     if (isPage(reply)) continue;
-    const back = redirectOf(reply, at);
-    const said = back?.searchParams.get("error_description") ?? back?.searchParams.get("error");
-    const how = said
-      ? `leads back with the error "${said}"`
-      : `answers with status ${reply.status}`;
+    const back = redirectOf(reply, at)?.searchParams;
+    const error = back?.get("error") ?? undefined;
+    const said = back?.get("error_description") ?? error;
+    if (error === "invalid_target")
+      return [
+        wrong(
+          "Resource",
+          `The authorization server issues no tokens for ${place.endpoint.href} (invalid_target: ${quoted(said ?? "")}). Add this URL there as a resource, which it may call API or audience.`,
+        ),
+      ];
+    if (reply.status === 429)
+      return [
+        notTried(
+          NAME,
+          "Too many sign-in pages were opened from this address (status 429). Try again in an hour.",
+        ),
+      ];
     faults.push(
       wrong(
         name,
-        reply.status === 429
-          ? `Too many sign-in pages were opened from this address (status 429). Try again in an hour.`
-          : `The sign-in page for ${redirect} ${how} at ${shownUrl(at)}.${wordsIn(reply)} Allow this address at the authorization server.`,
+        said === undefined
+          ? `The sign-in for ${redirect} answers with status ${reply.status} at ${shownUrl(at)}, and with no page.${wordsIn(reply)} Allow this address at the authorization server.`
+          : `The sign-in for ${redirect} leads back with the error ${quoted(said)}. Look for it in the log of the authorization server.`,
       ),
     );
   }

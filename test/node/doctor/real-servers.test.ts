@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { createServer } from "node:http";
+import Provider from "oidc-provider";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
 import { serving } from "../http/serving.ts";
+import { freePort } from "../workerd.ts";
 import { examined, lineOf } from "./examining.ts";
 
 /** `npm run servlets -- doctor` against this server, on workerd. */
@@ -27,6 +30,30 @@ const named = await serving({
   variables: { TEST_LIMITS, API_KEYS, PUBLIC_URL: "https://tools.example.com" },
   objects: { KEY_RING: "KeyRing", USAGE: "Usage" },
 });
+
+/** A server whose tokens are issued by another one, at which clients register and are deleted again. */
+async function withIssuer(knowsResource: boolean) {
+  const port = await freePort();
+  const issuer = `http://127.0.0.1:${port}`;
+  const getResourceServerInfo = () => ({ scope: "", accessTokenFormat: "jwt" });
+  const provider = new Provider(issuer, {
+    features: {
+      registration: { enabled: true },
+      registrationManagement: { enabled: true },
+      resourceIndicators: { enabled: true, ...(knowsResource && { getResourceServerInfo }) },
+    },
+  });
+  const server = createServer(provider.callback());
+  beforeAll(() => new Promise<void>((done) => void server.listen(port, "127.0.0.1", done)));
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return serving({ variables: { TEST_LIMITS, OAUTH_ISSUERS: JSON.stringify([{ issuer }]) } });
+}
+
+const elsewhere = await withIssuer(true);
+const unknown = await withIssuer(false);
 
 const REVISIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
@@ -78,6 +105,25 @@ describe("a server with a passphrase", () => {
     for (const name of ["WWW-Authenticate", "PKCE", "Client identity", "Foreign address"])
       expect(lineOf(found, name)).toMatch(/^right/);
     expect(lineOf(found, "Authorization server")).toContain("at all places where clients look");
+  });
+});
+
+describe("a server whose people sign in elsewhere", () => {
+  test("is followed there, and the clients are deleted again", async () => {
+    const found = await examined(elsewhere.url.href);
+    expect(found.wrong).toEqual([]);
+    for (const app of ["Claude", "ChatGPT", "Cursor", "VS Code", "mcp-remote"])
+      expect(lineOf(found, app)).toMatch(/^right.*gets the sign-in page/);
+    expect(lineOf(found, "Registered clients")).toContain("are deleted again");
+  });
+
+  test("is said to be unknown there, once", async () => {
+    const found = await examined(unknown.url.href);
+    expect(found.wrong).toEqual([
+      expect.stringMatching(
+        /Resource: .* issues no tokens for http:\S+\/mcp .* Add this URL there/,
+      ),
+    ]);
   });
 });
 
