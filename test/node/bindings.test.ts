@@ -1,6 +1,7 @@
 import { glob, readdir, readFile } from "node:fs/promises";
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
+import { lackingIn } from "../../src/server/kernel/settings/lacking.ts";
 import { BINDINGS } from "../../src/server/kernel/settings/own-names.ts";
 import { KNOWN } from "../../src/tools/bundle/features.ts";
 
@@ -33,6 +34,12 @@ test("each binding has a line that says what it switches on", () => {
   expect(declared).toHaveLength(source.match(/^ +\w+\?:/gm)!.length);
   const named = [...BINDINGS, ...KNOWN.bindings];
   expect(declared.map(({ name }) => name).toSorted()).toEqual(named.toSorted());
+});
+
+test("operators are told what is off without each, but without RATE_LIMIT nothing is", () => {
+  const told = new Set(lackingIn({}).flatMap(({ bindings }) => bindings));
+  const others = declared.map(({ name }) => name).filter((name) => name !== "RATE_LIMIT");
+  expect([...told].toSorted()).toEqual(others.toSorted());
 });
 
 test("wrangler.toml has each, as a comment where a plan may lack it", () => {

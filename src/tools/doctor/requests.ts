@@ -46,8 +46,10 @@ export async function send(url: URL | string, sending: Sending = {}): Promise<Ht
 
 const TOO_SLOW = "too slow";
 
-/** Codes of the network, and what to do. */
+/** Codes of the network and of Node's `fetch`, and what to do. */
 const FAILURES: Readonly<Record<string, string>> = {
+  "bad port":
+    "browsers and Node refuse this port, which belongs to another protocol. Serve at another one",
   ENOTFOUND:
     "the name does not resolve. Check its spelling; for a new domain, add its DNS record and wait some minutes",
   EAI_AGAIN: "the name server does not answer. Check this machine's connection, and try again",
@@ -70,7 +72,9 @@ function whyUnreached(error: unknown, url: URL, timeoutMs: number): string {
   const isSlow = message === TOO_SLOW || /TIMEDOUT|TIMEOUT/.test(code);
   const why = isSlow
     ? `there was no complete answer within ${timeoutMs / 1000} s. Check that the server runs, and that no firewall drops the request`
-    : (FAILURES[code] ?? `the request fails (${message || code}). Check the URL and the server`);
+    : (FAILURES[code] ??
+      FAILURES[message] ??
+      `the request fails (${message || code}). Check the URL and the server`);
   return `${shownUrl(url)}: ${why}.`;
 }
 

@@ -36,6 +36,14 @@ describe("a connection", () => {
     ]);
   });
 
+  test("to a port that Node refuses is said to be so", async () => {
+    expect((await examined("localhost:6000")).wrong).toEqual([
+      expect.stringContaining(
+        "Answer: http://localhost:6000/mcp: browsers and Node refuse this port",
+      ),
+    ]);
+  });
+
   test("by https to a server of plain http is told from one that fails", async () => {
     const origin = await smallServer();
     const found = await examined(origin.replace("http:", "https:"));
