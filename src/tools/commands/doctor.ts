@@ -1,6 +1,7 @@
 /** `npm run servlets -- doctor URL`: says what clients meet at a server. */
 import { printable } from "../../server/kernel/core/text.ts";
 import { argumentsIn, misused } from "../bundle/arguments.ts";
+import { Refusal } from "../bundle/refusal.ts";
 import { addressIn, shownUrl } from "../doctor/address.ts";
 import { examineServer } from "../doctor/doctor.ts";
 import type { Finding, FindingGroup } from "../doctor/finding.ts";
@@ -8,6 +9,9 @@ import type { Patience } from "../doctor/stream.ts";
 
 export const DOCTOR_USAGE = `npm run servlets -- doctor URL        says what clients meet at a server, and what to do where it is wrong
     --key KEY                         a key or token to call with; better in the variable EDGE_SERVLETS_KEY`;
+
+/** Characters of the shortest text that may be a secret: shorter ones are parts of words. */
+const SECRET = 4;
 
 /** Runs the command. Sets `process.exitCode` to 1 if something is wrong. Throws a `Refusal`. */
 export async function doctor(args: string[], patience?: Patience): Promise<void> {
@@ -18,18 +22,24 @@ export async function doctor(args: string[], patience?: Patience): Promise<void>
   if (given === undefined) throw misused("Give the server's URL.", DOCTOR_USAGE);
   if (more.length > 0) throw misused(`Unexpected argument: ${more.join(" ")}.`, DOCTOR_USAGE);
   const { endpoint, assumed } = addressIn(given);
-  const key = values.key ?? process.env["EDGE_SERVLETS_KEY"];
+  const key = (values.key ?? process.env["EDGE_SERVLETS_KEY"] ?? "").trim();
+  // Node would quote it in its error.
+  if (/[^!-~]/.test(key))
+    throw new Refusal(
+      "The key has spaces or other characters that no header carries. Check EDGE_SERVLETS_KEY, or --key.",
+    );
   const how = [
     ...(assumed.length === 0 ? [] : [`${assumed.join(" and ")} assumed`]),
-    key ? "with a key" : "without a key",
+    key === "" ? "without a key" : "with a key",
   ];
   console.log(printable(`${shownUrl(endpoint)} (${how.join("; ")})`));
 
-  /** What is printed: neither the key nor the query of the URL, whoever repeats them. */
+  const secrets = [key, endpoint.search, ...endpoint.searchParams.values()];
+  /** The text without the key and the query of the URL, which the server may repeat. */
   const withoutSecrets = (text: string) =>
-    [key, endpoint.search]
-      .filter((one) => one !== undefined && one.length > 1)
-      .reduce<string>((shown, secret) => shown.replaceAll(secret!, "…"), text);
+    secrets
+      .filter(({ length }) => length >= SECRET)
+      .reduce((shown, secret) => shown.replaceAll(secret, "…"), text);
   const findings: Finding[] = [];
   const progress = showProgress();
   try {

@@ -22,7 +22,7 @@ export interface EndpointAccess {
 const NAME = "Endpoint";
 const UNUSABLE = "The endpoint does not answer as an MCP server: see above.";
 
-/** Knocks at the endpoint. The key goes to no address where it could be read on the way. */
+/** Sends `initialize` without credentials, then with the key. The key goes to no address where it could be read on the way. */
 export async function accessTo(endpoint: URL, key: string | undefined): Promise<EndpointAccess> {
   let reply: RpcReply | undefined;
   const findings = await findingsOf(NAME, async () => {

@@ -44,7 +44,7 @@ export class TrialSession {
   request = (method: string, params: Json = {}): Promise<RpcReply> =>
     post(this.endpoint, { id: method, method, params }, { headers: this.headers });
 
-  /** Ends the session, if the server keeps one; what it answers is nobody's trouble. */
+  /** Ends the session, if the server keeps one. Its answer does not matter. */
   async end(): Promise<void> {
     if (!("mcp-session-id" in this.headers)) return;
     await send(this.endpoint, { method: "DELETE", headers: this.headers }).catch(() => undefined);

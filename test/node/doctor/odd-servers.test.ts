@@ -140,7 +140,8 @@ describe("an endpoint", () => {
   test("never has its key or query printed, even if the server repeats them", async () => {
     const key = "esk_very-secret";
     const origin = await smallServer((request, response) => {
-      const words = `${String(request.headers.authorization)} ${request.url}`;
+      const asked = new URL(request.url!, "http://localhost").searchParams.get("token");
+      const words = `${String(request.headers.authorization)} ${request.url} ${asked}`;
       return request.method === "POST" ? json(response, { error: words }, 403) : false;
     });
     for (const given of [{ key }, { args: ["--key", key] }]) {
@@ -273,7 +274,11 @@ describe("a client whose user agent is refused", () => {
   });
 
   test.each([
-    [{ "cf-mitigated": "challenge", server: "cloudflare" }, "", "Bot Fight Mode"],
+    [
+      { "cf-mitigated": "challenge", server: "cloudflare" },
+      "",
+      "challenges it, which no program can pass",
+    ],
     [{ server: "cloudflare" }, "error code: 1010", "Browser Integrity Check (error 1010)"],
     [{ server: "cloudflare" }, "error code: 1020", "WAF custom rules"],
     [{ server: "cloudflare" }, "", "Block AI bots"],
@@ -351,6 +356,7 @@ describe("a stream", () => {
 test.each([
   [["ftp://example.com"], /is not the URL of a server/],
   [["https://ada:secret@example.com"], /has a user name or password/],
+  [["https://example.com", "--key", "two words"], /^The key has spaces(?!.*two)/s],
   [[], /^Give the server's URL\..*doctor URL/s],
   [["https://example.com", "more"], /^Unexpected argument: more\./],
 ])("%j is refused in words", async (args, expected) => {
