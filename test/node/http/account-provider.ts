@@ -1,17 +1,12 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { RequestListener } from "node:http";
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import Provider from "oidc-provider";
 import { freePort } from "../workerd.ts";
+import { closed, listening, tokenIn } from "./stand-in.ts";
 
 /** A real provider at which people have accounts, and the API that its tokens are for. */
 
 const CLIENT = { id: "edge-servlets", secret: "the secret of the client, which is long" };
-
-const listening = (listener: RequestListener, port: number): Promise<Server> =>
-  new Promise((resolve) => {
-    const server = createServer(listener);
-    server.listen(port, "127.0.0.1", () => resolve(server));
-  });
 
 /** A request to the API: its path, and the token that came with it. */
 interface Seen {
@@ -19,15 +14,21 @@ interface Seen {
   token: string | undefined;
 }
 
-const tokenIn = ({ headers }: IncomingMessage) =>
-  /^Bearer (.*)$/.exec(headers.authorization ?? "")?.[1];
-
 /** Content codings in which the API echoes. */
 const CODINGS = { gzip: gzipSync, deflate: deflateSync, zstd: zstdCompressSync };
 
 /** Gmail, where a servlet thinks that it is. */
 const GMAIL = "gmail.googleapis.com";
 const GMAIL_SCOPE = "https://www.googleapis.com/auth/gmail.readonly";
+
+/** Ends the refresh tokens that a provider has issued to a person; to be called before it has issued any. */
+export function forgetting(provider: Provider) {
+  const issued: { accountId: string; destroy(): Promise<void> }[] = [];
+  provider.on("refresh_token.saved", (token) => issued.push(token as (typeof issued)[number]));
+  return async (person: string) => {
+    for (const one of issued.filter(({ accountId }) => accountId === person)) await one.destroy();
+  };
+}
 
 /** Starts both. `redirectUri` is the server's; the provider knows no other. */
 export async function accountProvider(redirectUri: string) {
@@ -57,8 +58,7 @@ export async function accountProvider(redirectUri: string) {
   });
   for (const kind of ["access_token", "refresh_token"])
     provider.on(`${kind}.destroyed`, (token) => revoked.push(token));
-  const issued: { accountId: string; destroy(): Promise<void> }[] = [];
-  provider.on("refresh_token.saved", (token) => issued.push(token as (typeof issued)[number]));
+  const forget = forgetting(provider);
   const seen: Seen[] = [];
   const api: RequestListener = (request, response) => {
     const token = tokenIn(request);
@@ -125,14 +125,9 @@ export async function accountProvider(redirectUri: string) {
     /** Ends a token, as when it has expired. */
     end: async (token: string) => (await provider.AccessToken.find(token))?.destroy(),
     /** Ends what a person has granted, so that nothing can be renewed. */
-    forget: async (person: string) => {
-      for (const one of issued.filter(({ accountId }) => accountId === person)) await one.destroy();
-    },
+    forget,
     close: () => {
-      for (const server of servers) {
-        server.closeAllConnections();
-        server.close();
-      }
+      for (const server of servers) void closed(server);
     },
   };
 }

@@ -1,14 +1,37 @@
 /** The little that is used of it; it comes without types. */
 declare module "oidc-provider" {
-  import type { RequestListener } from "node:http";
+  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+
+  /** A Koa context; `oidc` where a route of the provider has answered. */
+  export interface Context {
+    req: IncomingMessage;
+    res: ServerResponse;
+    method: string;
+    path: string;
+    query: Record<string, string | string[] | undefined>;
+    status: number;
+    body: unknown;
+    response: { get(header: string): string | undefined };
+    set(header: string, value: string): void;
+    oidc?: {
+      params?: Record<string, string | undefined>;
+      account?: { accountId: string };
+    };
+  }
+
+  interface Issued {
+    accountId: string;
+    scope?: string;
+    destroy(): Promise<void>;
+  }
 
   export default class Provider {
     constructor(issuer: string, configuration: object);
-    AccessToken: {
-      find(token: string): Promise<{ accountId: string; destroy(): Promise<void> } | undefined>;
-    };
+    AccessToken: { find(token: string): Promise<Issued | undefined> };
     RefreshToken: { find(token: string): Promise<{ destroy(): Promise<void> } | undefined> };
     on(event: string, listener: (context: object, model?: object) => void): void;
+    /** Adds a middleware around the provider's own. */
+    use(middleware: (context: Context, next: () => Promise<void>) => Promise<void>): void;
     callback(): RequestListener;
   }
 }
