@@ -27,18 +27,18 @@ export interface Person {
   teams?: Record<string, TeamMembership>;
 }
 
-/** An organization. One that only people's memberships name gets an id by itself. */
+/** Id and policies of an organization. An organization known only from memberships gets an id when it is first asked for. */
 export interface Organization {
   id: number;
-  /** It has not approved the OAuth App. */
+  /** Whether access of the OAuth App lacks approval. */
   restricted?: boolean;
-  /** It requires a SAML session, which nobody has. */
+  /** Whether a SAML session is required; nobody has one. */
   singleSignOn?: boolean;
-  /** The GitHub App is not installed there. */
+  /** Whether the GitHub App is not installed. */
   lacksApp?: boolean;
 }
 
-/** A rate limit that has been reached: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api */
+/** An exceeded rate limit: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api */
 export interface RateLimit {
   kind: "primary" | "secondary";
   status?: 403 | 429;
@@ -61,32 +61,31 @@ interface Code {
   scopes: string[];
 }
 
-/** A stand-in for a GitHub Enterprise Server at `url`. Tests change its fields at any time. */
+/** A stand-in for a GitHub Enterprise Server at `url`. Tests may change its fields at any time. */
 export interface GitHub {
   url: string;
-  /** `iss` of authorization responses. */
   issuer: string;
-  /** The registered app. A `github` app has expiring tokens without scopes, an `oauth` app the contrary. */
+  /** The registered app. Tokens of a `github` app expire and have no scopes; tokens of an `oauth` app have scopes and no end. */
   app: { kind: "oauth" | "github"; clientId: string; clientSecret: string; callback: string };
   people: Person[];
   /** By login, in lower case. */
   organizations: Record<string, Organization>;
-  /** Scopes that people do not grant although they are asked for. */
+  /** Requested scopes that people do not grant. */
   refusedScopes: Set<string>;
-  /** What each request to the API is answered with instead. */
+  /** Refuses every API request while it is set. */
   rateLimit: RateLimit | undefined;
-  /** `iss` of the next authorization responses: another issuer, or none. */
+  /** `iss` of authorization responses; `undefined` for none. Default: `issuer`. */
   sentIssuer: string | undefined;
   requests: Received[];
-  /** Takes the server down, or up again with no argument. */
+  /** Takes the server down; without an argument up again. */
   fail(how?: Outage): Promise<void>;
-  /** Renames an organization: it keeps its id and its members, and its old login is free. */
+  /** Renames an organization, which keeps its id, members and policies. The old login becomes free. */
   renameOrganization(from: string, to: string): void;
-  /** Ends access tokens as time does; refresh tokens still work. */
+  /** Expires the access tokens of a person; refresh tokens still work. */
   expire(login: string): void;
-  /** Ends all tokens of a person, as when the person revokes the app. */
+  /** Revokes all tokens of a person. */
   revoke(login: string): void;
-  /** Tokens of a person that work. */
+  /** Valid access tokens of a person. */
   tokensOf(login: string): string[];
   close(): Promise<void>;
 }
@@ -270,29 +269,32 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
     });
   }
 
-  /** Why an organization shows nothing to a token. */
-  function closedTo({ scopes }: Token, org: string): Answer | undefined {
-    const { restricted, singleSignOn, lacksApp } = organizationOf(org);
-    const isOAuth = github.app.kind === "oauth";
-    if (!isOAuth && lacksApp) return failed(403, "Resource not accessible by integration");
-    if (isOAuth && !scopes.some((scope) => /^(admin|write|read):org$|^user$/.test(scope)))
-      return failed(403, "You need at least read:org scope or user scope.", {
-        "x-accepted-oauth-scopes": "admin:org, read:org, user, write:org",
-      });
-    if (isOAuth && restricted)
+  /** Refusal of a token without the scopes to read organizations. */
+  function scopeRefusal({ scopes }: Token): Answer | undefined {
+    const isEnough = scopes.some((scope) => /^(admin|write|read):org$|^user$/.test(scope));
+    if (github.app.kind === "github" || isEnough) return undefined;
+    return failed(403, "You need at least read:org scope or user scope.", {
+      "x-accepted-oauth-scopes": "admin:org, read:org, user, write:org",
+    });
+  }
+
+  /** Refusal by the policies of an organization. */
+  function policyRefusal(org: string): Answer | undefined {
+    const { restricted, singleSignOn, lacksApp } = github.organizations[org.toLowerCase()] ?? {};
+    const { kind } = github.app;
+    if (kind === "github" && lacksApp) return failed(403, "Resource not accessible by integration");
+    if (kind === "oauth" && restricted)
       return failed(
         403,
         `Although you appear to have the correct authorization credentials, the \`${org}\` organization has enabled OAuth App access restrictions, meaning that data access to third-parties is limited. For more information on these restrictions, including how to enable this app, visit https://docs.github.com/articles/restricting-access-to-your-organization-s-data/`,
       );
-    if (singleSignOn)
-      return failed(
-        403,
-        "Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.",
-        {
-          "x-github-sso": `required; url=https://github.com/orgs/${org}/sso?authorization_request=AZSCKtL4U8yX1H3sCQIVnVgmjmon5fWxks5YrqhJgah0b2tlbl9pZM4EuMz4`,
-        },
-      );
-    return undefined;
+    if (!singleSignOn) return undefined;
+    const session = `https://github.com/orgs/${org}/sso?authorization_request=AZSCKtL4U8yX1H3sCQIVnVgmjmon5fWxks5YrqhJgah0b2tlbl9pZM4EuMz4`;
+    return failed(
+      403,
+      "Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.",
+      { "x-github-sso": `required; url=${session}` },
+    );
   }
 
   const api = (path: string) => `${github.url}/api/v3${path}`;
@@ -319,9 +321,7 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
     const [, org] = /^\/user\/memberships\/orgs\/([^/]+)$/.exec(path) ?? [];
     if (org !== undefined) {
       const membership = person.organizations?.[org.toLowerCase()];
-      const refusal = closedTo(token, org);
-      if (refusal !== undefined) return refusal;
-      if (membership === undefined) return NOT_FOUND;
+      if (membership === undefined) return scopeRefusal(token) ?? NOT_FOUND;
       const login = org.toLowerCase();
       const body = {
         url: api(`/orgs/${login}/memberships/${person.login}`),
@@ -331,17 +331,16 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
         organization: { login, id: organizationOf(org).id, url: api(`/orgs/${login}`) },
         user: userOf(person),
       };
-      return { status: 200, body };
+      return scopeRefusal(token) ?? policyRefusal(org) ?? { status: 200, body };
     }
     const [, owner, slug, login] =
       /^\/orgs\/([^/]+)\/teams\/([^/]+)\/memberships\/([^/]+)$/.exec(path) ?? [];
-    if (owner === undefined) return NOT_FOUND;
-    const refusal = closedTo(token, owner);
-    if (refusal !== undefined) return refusal;
     const membership = personOf(login!)?.teams?.[`${owner}/${slug}`.toLowerCase()];
-    if (membership === undefined) return NOT_FOUND;
+    if (owner === undefined) return NOT_FOUND;
+    if (membership === undefined) return scopeRefusal(token) ?? NOT_FOUND;
     const { state, role = "member" } = membership;
-    return { status: 200, body: { url: api(path), role, state } };
+    const body = { url: api(path), role, state };
+    return scopeRefusal(token) ?? policyRefusal(owner) ?? { status: 200, body };
   }
 
   async function revokeGrant(request: IncomingMessage, clientId: string): Promise<Answer> {
@@ -363,7 +362,7 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
     const [, path] = /^\/api\/v3(\/.*)$/.exec(record.path) ?? [];
     if (path === undefined) return NOT_FOUND;
     // As GitHub does; `fetch` in a Worker sends none by itself.
-    if (request.headers["user-agent"] === undefined)
+    if (!request.headers["user-agent"])
       return failed(
         403,
         "Request forbidden by administrative rules. Please make sure your request has a User-Agent header.",
@@ -396,7 +395,7 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
       response.writeHead(status, { "content-type": `${type}; charset=utf-8`, ...headers });
       if (body === undefined) return void response.end();
       response.end(isForm ? String(new URLSearchParams({ ...body })) : JSON.stringify(body));
-    })();
+    })().catch((error: unknown) => response.writeHead(500).end(String(error)));
   }, port);
 
   const isOf = (login: string) => {

@@ -1,17 +1,18 @@
 /** The little that is used of it; it comes without types. */
 declare module "oidc-provider" {
-  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+  import type { IncomingMessage, RequestListener } from "node:http";
 
   /** A Koa context; `oidc` where a route of the provider has answered. */
   export interface Context {
-    req: IncomingMessage;
-    res: ServerResponse;
+    /** With a body that is already read. */
+    req: IncomingMessage & { body?: string };
     method: string;
     path: string;
     query: Record<string, string | string[] | undefined>;
     status: number;
-    body: unknown;
+    body?: object;
     response: { get(header: string): string | undefined };
+    redirect(to: string): void;
     set(header: string, value: string): void;
     oidc?: {
       params?: Record<string, string | undefined>;

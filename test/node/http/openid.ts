@@ -5,34 +5,42 @@ import { freePort } from "../workerd.ts";
 import { forgetting } from "./account-provider.ts";
 import { bodyOf, standIn, tokenIn } from "./stand-in.ts";
 
-/** The shapes of providers that a stand-in can have. */
+/** A provider that a stand-in imitates. */
 export type OpenIdKind = "google" | "entra" | "okta" | "auth0" | "keycloak" | "workos";
 
-/** Claims of an account. Those that no scope governs are in every ID token and in the answer of userinfo. */
+/** Claims of an account, as ID tokens and the userinfo endpoint give them. `sub` is the login by default. */
 export type Claims = Record<string, unknown> & { sub?: string };
 
-/** What is wrong with the next answers. */
+/** Errors in the next responses. */
 export interface Faults {
-  /** Replaces claims of ID tokens, as `iss`, `aud` and `nonce`; `undefined` removes one. */
+  /** Replaces claims of ID tokens, such as `iss`, `aud`, `nonce` and `exp`; `undefined` removes a claim. */
   idToken?: Record<string, unknown>;
+  /** Signs ID tokens with a key that the key set lacks. */
+  forged?: boolean;
   /** Replaces `iss` of authorization responses. */
   iss?: string;
 }
 
+interface TokenResponse {
+  id_token?: string;
+  refresh_token?: string;
+  scope?: string;
+}
+
 interface Shape {
-  /** What follows the origin in the issuer. */
+  /** The issuer without the origin. */
   issuer: string;
-  /** What stands before the paths of `routes`: a realm or a tenant. */
+  /** Start of the path of each endpoint, before the paths in `routes`: a realm or a tenant. */
   base?: RegExp;
   routes: Record<"authorization" | "token" | "jwks" | "userinfo" | "revocation", string>;
   /** Scopes beside `openid`, `email`, `profile` and `offline_access`. */
   scopes?: string[];
-  /** Authorization responses have `iss`: RFC 9207. */
+  /** Whether authorization responses have `iss`: https://www.rfc-editor.org/rfc/rfc9207 */
   iss?: boolean;
-  /** When there is a refresh token; else with the scope `offline_access`. */
+  /** Whether an authorization request leads to a refresh token. Default: with the scope `offline_access`. */
   refreshes?: (parameters: Record<string, string | undefined>) => boolean;
-  /** A refresh gives no refresh token unless these rotate. */
-  keepsRefreshToken?: boolean;
+  /** Whether a response to a refresh omits the refresh token if it has not changed. */
+  omitsRefreshToken?: boolean;
   rotates?: boolean;
 }
 
@@ -53,7 +61,7 @@ const SHAPES: Record<OpenIdKind, Shape> = {
     iss: true,
     refreshes: ({ access_type, prompt }) =>
       access_type === "offline" && prompt?.split(" ").includes("consent") === true,
-    keepsRefreshToken: true,
+    omitsRefreshToken: true,
   },
   // https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
   entra: {
@@ -89,7 +97,7 @@ const SHAPES: Record<OpenIdKind, Shape> = {
       userinfo: "/userinfo",
       revocation: "/oauth/revoke",
     },
-    keepsRefreshToken: true,
+    omitsRefreshToken: true,
   },
   // https://www.keycloak.org/securing-apps/oidc-layers
   keycloak: {
@@ -118,7 +126,7 @@ const SHAPES: Record<OpenIdKind, Shape> = {
   },
 };
 
-/** Claims that are given only with a scope. */
+/** Claims by the scope that they need. */
 const GOVERNED: Record<string, string[]> = {
   email: ["email", "email_verified"],
   profile: ["name", "given_name", "family_name", "nickname", "picture", "preferred_username"],
@@ -126,13 +134,15 @@ const GOVERNED: Record<string, string[]> = {
 
 const CLIENT = { id: "edge-servlets", secret: "the secret of the client, which is long" };
 
-/** The key of all stand-ins of this process. */
-const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const newKey = () => generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+
+/** The signing key of all stand-ins in this process. */
+const privateKey = newKey();
 const SIGNING_KEY = { ...privateKey.export({ format: "jwk" }), kid: "1", use: "sig", alg: "RS256" };
 
 /**
- * Starts a stand-in for a provider: `oidc-provider` with the paths and the tokens of another. Tests change the fields of
- * what it gives at any time.
+ * Starts a stand-in for a provider: `oidc-provider` with the paths, tokens and claims of that provider. Tests may change
+ * the fields of the result at any time.
  *
  *     const google = await openIdProvider("google", "http://127.0.0.1:8787/callback");
  *     google.accounts.set("ada", { sub: "110", email: "ada@acme.example", email_verified: true, hd: "acme.example" });
@@ -142,10 +152,9 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
   const shape = SHAPES[kind];
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  /** By what a person enters as login. */
   const accounts = new Map<string, Claims>();
-  /** Logins of accounts that are switched off: they can neither sign in nor refresh. */
   const disabled = new Set<string>();
+  const isActive = (login: string) => accounts.has(login) && !disabled.has(login);
   const claimsOf = (login: string): Claims => ({ sub: login, ...accounts.get(login) });
 
   const provider = new Provider(url + shape.issuer, {
@@ -165,16 +174,14 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
     extraParams: ["access_type"],
     features: { revocation: { enabled: true } },
     findAccount: (_: unknown, accountId: string) =>
-      accounts.has(accountId) && !disabled.has(accountId)
-        ? { accountId, claims: () => claimsOf(accountId) }
-        : undefined,
+      isActive(accountId) ? { accountId, claims: () => claimsOf(accountId) } : undefined,
     issueRefreshToken: ({ oidc }: { oidc: { params: { code: string } } }) =>
       refreshable.has(oidc.params.code),
-    rotateRefreshToken: () => standing.rotates,
+    rotateRefreshToken: () => state.rotates,
     pkce: { required: () => true },
   });
 
-  /** Codes that are exchanged for a refresh token too. */
+  /** Authorization codes that are worth a refresh token. */
   const refreshable = new Set<string>();
   provider.on("authorization.success", (context, out) => {
     const { params = {} } = (context as Context).oidc!;
@@ -182,14 +189,14 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
     if (shape.refreshes?.(params) ?? hasScope) refreshable.add((out as { code: string }).code);
   });
 
-  /** The claims of an account that a token with these scopes gives. */
-  function granted(login: string, scopes: readonly string[]): Claims {
+  /** Claims of an account that these scopes grant. */
+  function grantedClaims(login: string, scopes: readonly string[]): Claims {
     const claims = claimsOf(login);
     for (const [scope, names] of Object.entries(GOVERNED))
       if (!scopes.includes(scope)) for (const name of names) delete claims[name];
     if (kind === "okta" && !scopes.includes("groups")) delete claims["groups"];
     const { groups, oid } = claims;
-    if (kind === "entra" && Array.isArray(groups) && groups.length > standing.groupLimit) {
+    if (kind === "entra" && Array.isArray(groups) && groups.length > state.groupLimit) {
       // https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference
       delete claims["groups"];
       claims["_claim_names"] = { groups: "src1" };
@@ -199,43 +206,69 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
     return claims;
   }
 
-  /** The ID token with the claims of the account, and with what is wrong with it. */
-  async function dressed(
-    idToken: string,
+  /** Signs an ID token again, with the claims of the account and with faults. */
+  async function issueIdToken(
+    original: string,
     login: string,
     scopes: readonly string[],
-    isFirst: boolean,
+    isRefresh: boolean,
   ) {
-    const { nonce, ...payload } = decodeJwt(idToken);
-    const claims: JWTPayload = { ...payload, ...granted(login, scopes) };
+    const claims: JWTPayload = { ...decodeJwt(original), ...grantedClaims(login, scopes) };
+    // https://openid.net/specs/openid-connect-core-1_0.html#RefreshTokenResponse
+    if (isRefresh) delete claims["nonce"];
     if (kind === "entra") claims.iss = `${url}/${String(claims["tid"])}/v2.0`;
-    if (isFirst && nonce !== undefined) claims["nonce"] = nonce;
-    Object.assign(claims, standing.faults.idToken);
-    return new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "1" }).sign(privateKey);
+    const { idToken, forged } = state.faults;
+    return new SignJWT({ ...claims, ...idToken })
+      .setProtectedHeader({ alg: "RS256", kid: "1" })
+      .sign(forged ? newKey() : privateKey);
   }
 
-  /** The discovery document, at the base of which it was asked. */
-  function described(document: Record<string, unknown>, base: string) {
-    const { authorization_response_iss_parameter_supported: _, ...rest } = document;
-    for (const [name, value] of Object.entries(rest))
+  /** Adapts a token response; `login` is undefined if there is no valid grant. */
+  async function tokenResponse(body: TokenResponse, login: string | undefined, isRefresh: boolean) {
+    if (body.id_token === undefined || login === undefined) return body;
+    const scopes = body.scope?.split(" ") ?? [];
+    const id_token = await issueIdToken(body.id_token, login, scopes, isRefresh);
+    const adapted = { ...body, id_token };
+    if (isRefresh && shape.omitsRefreshToken && !state.rotates) delete adapted.refresh_token;
+    return adapted;
+  }
+
+  /** Adapts the discovery document at a base path. */
+  function discoveryDocument(original: object, base: string) {
+    const document: Record<string, unknown> = { ...original };
+    for (const [name, value] of Object.entries(original))
       if (typeof value === "string" && value.startsWith(`${url}/`) && name !== "issuer")
-        rest[name] = url + (value.includes("/graph/") ? "" : base) + value.slice(url.length);
+        document[name] = url + (value.includes("/graph/") ? "" : base) + value.slice(url.length);
     if (kind === "entra") {
       const isShared = /^\/(common|organizations|consumers)$/.test(base);
-      rest["issuer"] = `${url}${isShared ? "/{tenantid}" : base}/v2.0`;
-      rest["tenant_region_scope"] = null;
+      document["issuer"] = `${url}${isShared ? "/{tenantid}" : base}/v2.0`;
     }
-    if (standing.sendsIss) rest["authorization_response_iss_parameter_supported"] = true;
-    return rest;
+    if (!state.sendsIss) delete document["authorization_response_iss_parameter_supported"];
+    return document;
   }
 
-  /** What of Microsoft Graph tells groups: https://learn.microsoft.com/en-us/graph/api/user-checkmembergroups */
+  /** Adapts an authorization request: `oidc-provider` ignores `offline_access` without consent, and rejects `select_account`. */
+  function authorizationQuery({ prompt = "", scope = "", ...rest }: Context["query"]) {
+    const prompts = new Set(String(prompt).split(" ").filter(Boolean));
+    prompts.delete("select_account");
+    if (String(scope).split(" ").includes("offline_access")) prompts.add("consent");
+    return { ...rest, scope, ...(prompts.size > 0 && { prompt: [...prompts].join(" ") }) };
+  }
+
+  /** Adapts an authorization response. */
+  function authorizationResponse(location: string) {
+    const to = new URL(location);
+    if (!state.sendsIss) to.searchParams.delete("iss");
+    if (state.faults.iss !== undefined) to.searchParams.set("iss", state.faults.iss);
+    return to.href;
+  }
+
+  /** The group functions of Microsoft Graph: https://learn.microsoft.com/en-us/graph/api/user-checkmembergroups */
   async function graph(context: Context) {
     const refuse = (status: number, code: string, message: string) => {
       context.status = status;
       context.body = { error: { code, message } };
     };
-    const body = JSON.parse((await bodyOf(context.req)) || "{}") as { groupIds?: string[] };
     const token = await provider.AccessToken.find(tokenIn(context.req) ?? "");
     if (token === undefined)
       return refuse(401, "InvalidAuthenticationToken", "Access token validation failure.");
@@ -248,82 +281,73 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
         "Insufficient privileges to complete the operation.",
       );
     const groups = (claimsOf(token.accountId)["groups"] ?? []) as string[];
-    const { groupIds } = body;
-    const isCheck = context.path.endsWith("/checkMemberGroups");
-    if (isCheck && (groupIds === undefined || groupIds.length > 20))
-      return refuse(400, "Request_BadRequest", "The groupIds must be at most 20.");
-    const value = isCheck ? groups.filter((id) => groupIds!.includes(id)) : groups;
     context.status = 200;
-    context.body = { value };
+    context.body = { value: groups };
+    if (!context.path.endsWith("/checkMemberGroups")) return;
+    const { groupIds } = JSON.parse(await bodyOf(context.req)) as { groupIds: string[] };
+    if (groupIds.length > 20)
+      return refuse(400, "Request_BadRequest", "`groupIds` has more than 20 items.");
+    context.body = { value: groups.filter((id) => groupIds.includes(id)) };
   }
 
   provider.use(async (context, next) => {
     const [match = "", base = ""] = shape.base?.exec(context.path) ?? [];
     if (match !== "") context.path = context.path.slice(match.length);
-    const { path } = context;
+    const { path, req } = context;
     if (/^\/graph\/v1\.0\/(me|users\/[^/]+)\/(checkMemberGroups|getMemberObjects)$/.test(path))
       return graph(context);
-    if (path === shape.routes.authorization) context.query = asked(context.query);
+    if (path === shape.routes.authorization) context.query = authorizationQuery(context.query);
+    if (path.startsWith("/interaction/") && context.method === "POST") {
+      req.body = await bodyOf(req);
+      const login = new URLSearchParams(req.body).get("login");
+      // The login page again, as for a wrong password.
+      if (login !== null && !isActive(login)) return context.redirect(path);
+    }
     await next();
-    const { params = {}, account } = context.oidc ?? {};
-    const record = server.recordOf(context.req);
-    if (account !== undefined) record.login = account.accountId;
-    const body = context.body as Record<string, string | undefined>;
-    if (path === "/.well-known/openid-configuration") context.body = described(body, base);
+    const { params, account } = context.oidc ?? {};
+    const login = account?.accountId;
+    const record = server.recordOf(req);
+    if (login !== undefined) record.login = login;
+    if (path === "/.well-known/openid-configuration")
+      context.body = discoveryDocument(context.body!, base);
     if (path === shape.routes.token) {
-      const { grant_type } = params;
-      record.grant = grant_type!;
-      const isFirst = grant_type === "authorization_code";
-      const scopes = body["scope"]?.split(" ") ?? [];
-      if (body["id_token"] !== undefined)
-        body["id_token"] = await dressed(body["id_token"], account!.accountId, scopes, isFirst);
-      if (!isFirst && shape.keepsRefreshToken && !standing.rotates) delete body["refresh_token"];
-      context.body = body;
+      record.grant = params?.["grant_type"] ?? "";
+      context.body = await tokenResponse(context.body!, login, record.grant === "refresh_token");
     }
     if (path === shape.routes.userinfo && context.status === 200) {
-      const token = await provider.AccessToken.find(tokenIn(context.req) ?? "");
-      context.body = granted(account!.accountId, token?.scope?.split(" ") ?? []);
+      const token = await provider.AccessToken.find(tokenIn(req) ?? "");
+      context.body = grantedClaims(login!, token?.scope?.split(" ") ?? []);
     }
     const location = context.response.get("location") ?? "";
-    if (redirectUris.some((uri) => location.startsWith(uri))) {
-      const to = new URL(location);
-      if (!standing.sendsIss) to.searchParams.delete("iss");
-      if (standing.faults.iss !== undefined) to.searchParams.set("iss", standing.faults.iss);
-      context.set("location", to.href);
-    }
+    if (redirectUris.some((uri) => location.startsWith(uri)))
+      context.set("location", authorizationResponse(location));
   });
 
-  /** A request for authorization as `oidc-provider` wants it: it takes `offline_access` with consent only, and knows no choice of accounts. */
-  function asked({ prompt = "", scope = "", ...rest }: Context["query"]): Context["query"] {
-    const prompts = new Set(String(prompt).split(" ").filter(Boolean));
-    prompts.delete("select_account");
-    if (String(scope).split(" ").includes("offline_access")) prompts.add("consent");
-    return { ...rest, scope, ...(prompts.size > 0 && { prompt: [...prompts].join(" ") }) };
-  }
-
   const server = await standIn(provider.callback(), port);
-  const standing = {
+  const state = {
     url,
-    /** As in the discovery document; of Entra it is that of `organizations`. */
+    /** Issuer to discover; for Entra that of `organizations`. A single tenant has `${url}/${tid}/v2.0`. */
     issuer: kind === "entra" ? `${url}/organizations/v2.0` : url + shape.issuer,
     client: { clientId: CLIENT.id, clientSecret: CLIENT.secret },
+    /** Accounts by login. */
     accounts,
+    /** Logins of accounts that can neither sign in nor refresh. */
     disabled,
     faults: {} as Faults,
-    /** Authorization responses have `iss`. */
+    /** Whether authorization responses have `iss`. */
     sendsIss: shape.iss ?? false,
-    /** A refresh token works once, and its second use ends the grant. */
+    /** Whether each refresh replaces the refresh token. A second use of a refresh token then ends the grant. */
     rotates: shape.rotates ?? false,
-    /** Groups that an ID token of Entra has at most. */
+    /** Maximum of groups in an ID token of Entra. */
     groupLimit: 200,
     requests: server.requests,
-    /** Takes the provider down, or up again with no argument. */
+    /** Takes the provider down; without an argument up again. */
     fail: server.fail,
     /** Ends the refresh tokens of a person, by login. */
     forget: forgetting(provider),
     close: server.close,
   };
-  return standing;
+  return state;
 }
 
 export type OpenIdProvider = Awaited<ReturnType<typeof openIdProvider>>;

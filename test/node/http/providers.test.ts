@@ -119,7 +119,9 @@ describe.each(Object.keys(ACCOUNTS) as OpenIdKind[])("%s", (kind) => {
     const { refresh } = await signIn(started, OFFLINE[kind]);
     started.accounts.set("ada", { ...ACCOUNTS[kind], org_id: "org_2" });
     const renewed = await refresh();
-    expect(oauth.getValidatedIdTokenClaims(renewed)).toMatchObject({ org_id: "org_2" });
+    const claims = oauth.getValidatedIdTokenClaims(renewed);
+    expect(claims).toMatchObject({ org_id: "org_2" });
+    expect(claims).not.toHaveProperty("nonce");
     const isSame = ["okta", "entra", "keycloak"].includes(kind);
     expect(renewed.refresh_token !== undefined).toBe(isSame || kind === "workos");
     started.disabled.add("ada");
@@ -140,6 +142,25 @@ test.each([
   const started = await running("google");
   started.faults = { idToken };
   await expect(signIn(started)).rejects.toThrow(new RegExp(`unexpected (ID Token|JWT) "${name}"`));
+});
+
+test("an ID token of another key is refused", async () => {
+  const started = await running("google");
+  started.faults = { forged: true };
+  await expect(signIn(started)).rejects.toThrow("JWT signature verification failed");
+});
+
+test("who has no account stays at the login page", async () => {
+  const started = await running("okta");
+  const { authorization_endpoint } = (await (
+    await oauth.discoveryRequest(new URL(started.issuer), http)
+  ).json()) as oauth.AuthorizationServer;
+  const { url } = await begin(authorization_endpoint!, started.client.clientId, {});
+  for (const login of ["bob", "ada"]) {
+    started.disabled.add("ada");
+    const shown = await new PersonBrowser().go(url, { login, password: "any" });
+    expect(shown.text).toContain('name="login"');
+  }
 });
 
 test("an authorization response of another issuer is refused", async () => {
@@ -275,6 +296,7 @@ describe("GitHub", async () => {
     expect((await ask("/user/memberships/orgs/other", token)).status).toBe(404);
     expect(await exchange()).toMatchObject({ error: "bad_verification_code" });
     expect(github.requests.filter(({ login }) => login === "Ada")).toHaveLength(5);
+    expect((await ask("/user", token, { "user-agent": "" })).status).toBe(403);
   });
 
   test("refuses a wrong verifier, a callback of others, and who cancels", async () => {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 
-/** A server at a port of this machine. */
+/** Starts a server at a port of this machine. */
 export const listening = (listener: RequestListener, port: number): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer(listener);
@@ -29,7 +29,7 @@ export interface Received {
   grant?: string;
 }
 
-/** A service that tests can take down, and that records its requests (also while it is down, except refused connections). */
+/** Starts a service that records its requests, and that tests can take down. Requests are recorded while it is down, too. */
 export async function standIn(listener: RequestListener, port: number) {
   const requests: Received[] = [];
   const records = new WeakMap<IncomingMessage, Received>();
@@ -49,7 +49,7 @@ export async function standIn(listener: RequestListener, port: number) {
     url: `http://127.0.0.1:${port}`,
     requests,
     recordOf: (request: IncomingMessage) => records.get(request)!,
-    /** Takes the service down, or up again with no argument. */
+    /** Takes the service down; without an argument up again. */
     async fail(how?: Outage) {
       if (how !== outage) await closed(server);
       if (how !== outage && how !== "refused") server = await open();
