@@ -44,10 +44,10 @@ export async function doctor(args: string[], patience?: Patience): Promise<void>
   const progress = showProgress();
   try {
     const examination = { endpoint, key: key || undefined, ...(patience && { patience }) };
-    for await (const section of examineServer(examination)) {
+    for await (const group of examineServer(examination)) {
       progress.clear();
-      console.log(withoutSecrets(sectionText(section)));
-      findings.push(...section.findings);
+      console.log(withoutSecrets(groupText(group)));
+      findings.push(...group.findings);
     }
   } finally {
     progress.end();
@@ -83,7 +83,7 @@ function showProgress(): { clear(): void; end(): void } {
   };
 }
 
-const sectionText = ({ title, findings }: FindingGroup): string =>
+const groupText = ({ title, findings }: FindingGroup): string =>
   [
     `\n${title}`,
     ...findings.map(({ state, name, text }) => `  ${state.padEnd(9)}  ${name}: ${text}`),

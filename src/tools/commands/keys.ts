@@ -273,7 +273,7 @@ function listed(keys: Keys, isThere: boolean): string {
   if (rows.length === 0) {
     return isThere
       ? "There are no keys. To make one: npm run keys -- create NAME"
-      : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS.";
+      : "No key was made here. Without API_KEYS a server is open to anybody, unless it has OWNER_PASSPHRASE, SIGN_IN or OAUTH_ISSUERS.";
   }
   return rows
     .map(([of, key]) => {

@@ -88,16 +88,17 @@ function partsOf({ env, ...top }: Config, ours: Config): Part[] {
 
 /**
  * The lines of TOML that a wrangler.toml lacks for this version; empty if it is complete. `needed` are the names of the
- * Durable Object bindings to require; all by default.
+ * bindings to require: of Durable Objects, all by default, and OAUTH_KV.
  */
-export function lackingLines(text: string, needed?: Iterable<string>): string {
+export function lackingLines(text: string, needed?: readonly string[]): string {
   const [theirs, ours] = [read(text, FILE), ownConfig()];
   const atTop = theirs.durable_objects.bindings.map(({ name }) => name);
   return partsOf(theirs, ours)
     .map((part) => {
       // Environments serve the same Worker, but do not inherit the top level's bindings.
       const all = needed && part.prefix !== "" ? [...needed, ...atTop] : needed;
-      return linesFor(part, needing(ours, all));
+      const store = all?.includes(STORE) ? storeFor(part) : "";
+      return linesFor(part, needing(ours, all)) + store;
     })
     .join("");
 }
@@ -208,13 +209,17 @@ export function signInTables(text: string): string {
   const theirs = read(text, FILE);
   const ours = needing(ownConfig(), ["ATTEMPTS", "GRANTS"]);
   return partsOf(theirs, ours)
-    .map((part) => {
-      const { prefix, settings } = part;
-      const hasStore = settings.kv_namespaces.some(({ binding }) => binding === "OAUTH_KV");
-      const store = hasStore ? "" : `\n[[${prefix}kv_namespaces]]\nbinding = "OAUTH_KV"\n`;
-      return store + tablesFor(part, ours);
-    })
+    .map((part) => storeFor(part) + tablesFor(part, ours))
     .join("");
+}
+
+/** The binding of the sign-in's KV namespace. */
+const STORE = "OAUTH_KV";
+
+/** The table of the KV namespace, if the part lacks it. */
+function storeFor({ prefix, settings }: Part): string {
+  const isThere = settings.kv_namespaces.some(({ binding }) => binding === STORE);
+  return isThere ? "" : `\n[[${prefix}kv_namespaces]]\nbinding = "${STORE}"\n`;
 }
 
 /** The text of the project's wrangler.toml. Throws a `Refusal` if the working directory is not a project. */
@@ -276,9 +281,9 @@ export function demandComplete(servlets: Project["servlets"]): void {
     throw new Refusal(
       `${FILE} no longer binds the class ${abandoned}, but a migration has made its objects. Bind it again, or delete the objects and their data by this migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
     );
-  const { bindings } = boundIn(text);
-  const needed = neededBindings({ servlets, bindings });
-  const lines = lackingLines(text, needed.keys());
+  const { bindings, variables } = boundIn(text);
+  const needed = neededBindings({ servlets, bindings, variables });
+  const lines = lackingLines(text, [...needed.keys()]);
   if (lines === "") return;
   const missing = [...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]));
   const reasons =

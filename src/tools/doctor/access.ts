@@ -1,12 +1,12 @@
-/** Whether the endpoint is one of MCP, what it asks of clients, and whether it lets this caller in. */
+/** Whether the endpoint is an MCP server's, what it demands of clients, and whether it accepts the key. */
+import { isSafe } from "../../server/kernel/http/private-hosts.ts";
 import { DOCS } from "../bundle/own.ts";
-import { isPrivateWay } from "./address.ts";
 import { blockedBy } from "./agents.ts";
 import { findingsOf, right, wrong, type Finding } from "./finding.ts";
 import { bearer, post, wordsIn, type RpcReply, type HttpReply } from "./requests.ts";
 import { initializing, TrialSession } from "./session.ts";
 
-/** What the endpoint has answered to `initialize`, without credentials and with the key. */
+/** What the answers to `initialize` show, without credentials and with the key. */
 export interface EndpointAccess {
   findings: readonly Finding[];
   /** `unusable`: the endpoint answers as no MCP server does, so nothing else is worth trying. */
@@ -15,14 +15,14 @@ export interface EndpointAccess {
   challenge: string;
   /** The key, if the server knows it. */
   key: string | undefined;
-  /** Why nothing can be called; undefined if calls can be tried. */
+  /** Why no calls can be tried; undefined if they can. */
   closed: string | undefined;
 }
 
 const NAME = "Endpoint";
 const UNUSABLE = "The endpoint does not answer as an MCP server: see above.";
 
-/** Sends `initialize` without credentials, then with the key. The key goes to no address where it could be read on the way. */
+/** Sends `initialize` without credentials, then with the key, unless that could be read in transit. */
 export async function accessTo(endpoint: URL, key: string | undefined): Promise<EndpointAccess> {
   let reply: RpcReply | undefined;
   const findings = await findingsOf(NAME, async () => {
@@ -42,7 +42,7 @@ export async function accessTo(endpoint: URL, key: string | undefined): Promise<
       ...without,
       closed: closed("The server wants a key or token, and none was given: set EDGE_SERVLETS_KEY."),
     };
-  if (!isPrivateWay(endpoint))
+  if (!isSafe(endpoint))
     return {
       ...without,
       closed: closed("The key is not sent over plain http, where it could be read on the way."),
@@ -58,7 +58,7 @@ function endpointFinding(reply: RpcReply): Finding {
   if (reply.status === 401 && /^basic\b/i.test(reply.headers.get("www-authenticate") ?? ""))
     return wrong(
       NAME,
-      "Something before the server asks for a user name and a password (Basic), which MCP clients do not send. Let this path pass without.",
+      "Something in front of the server asks for a user name and a password (Basic), which MCP clients do not send. Let this path pass without.",
     );
   if (reply.status === 401)
     return right(NAME, "Clients must have a key or sign in (status 401 without).");

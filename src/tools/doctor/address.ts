@@ -34,7 +34,3 @@ export function addressIn(given: string): Address {
 /** A URL without its query, which may have a secret. */
 export const shownUrl = ({ origin, pathname, search, protocol, host }: URL): string =>
   `${origin === "null" ? `${protocol}//${host}` : origin}${pathname}${search === "" ? "" : "?…"}`;
-
-/** True for a URL to which a key may be sent: it cannot be read on the way. */
-export const isPrivateWay = ({ protocol, hostname }: URL): boolean =>
-  protocol === "https:" || isLoopback(hostname);

@@ -1,4 +1,4 @@
-/** Whether the server, or what stands before it, treats known clients as it treats a browser. */
+/** Whether the server, or a firewall in front of it, treats known clients as it treats a browser. */
 import { shortened } from "../../server/kernel/core/text.ts";
 import { PING } from "./connection.ts";
 import { findingsOf, notTried, right, wrong, type Finding } from "./finding.ts";
@@ -23,7 +23,7 @@ const AGENTS: Readonly<Record<string, string>> = {
   curl: "curl/8.14.1",
 };
 
-/** Where Cloudflare refuses a request, and which of its rules to change; undefined for any other answer. */
+/** Which rule of Cloudflare refuses a request, and what to change; undefined for any other answer. */
 export function blockedBy({ status, headers, text }: HttpReply): string | undefined {
   if (headers.get("cf-mitigated") === "challenge")
     return "Cloudflare challenges it, which no program can pass: switch off Bot Fight Mode (Security, Bots), or skip the WAF rule or the security level that challenges for this path.";

@@ -1,14 +1,14 @@
-/** DNS, TLS, redirects and the clock: what a client meets before it speaks MCP. */
+/** DNS, TLS, redirects, the clock and `/health`: what a client meets before it speaks MCP. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { connect } from "node:tls";
 import { isLoopback, isPrivate } from "../../server/kernel/http/private-hosts.ts";
 import { DOCS } from "../bundle/own.ts";
 import { shownUrl } from "./address.ts";
-import { notTried, right, Unreached, wrong, type Finding } from "./finding.ts";
+import { notTried, right, Unreachable, wrong, type Finding } from "./finding.ts";
 import { objectIn, post, redirectOf, send, type HttpReply } from "./requests.ts";
 
-/** A request of any client, which needs no session. */
+/** A request that needs no session. */
 export const PING = { id: "ping", method: "ping" };
 
 const bareHost = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
@@ -39,11 +39,11 @@ export async function checkDns(endpoint: URL): Promise<Finding> {
   }
 }
 
-/** Days before its end when a certificate should have been renewed. */
+/** Days before its end by which a certificate should be renewed. */
 const RENEWAL_DAYS = 7;
 const DAY = 86_400_000;
 
-/** Codes of Node for certificates, and what to do. */
+/** What Node's error codes for certificates mean, and what to do. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "has expired. Renew it",
   CERT_NOT_YET_VALID: "is not valid yet. Check the clock of this machine",
@@ -66,7 +66,7 @@ interface Certificate {
   ends: number;
 }
 
-/** The certificate that a server shows. Throws Node's error if there is no TLS. */
+/** The certificate of a server. Throws Node's error if there is no TLS. */
 function certificateOf(endpoint: URL): Promise<Certificate> {
   const host = bareHost(endpoint);
   return new Promise((resolve, reject) => {
@@ -134,7 +134,7 @@ export async function checkPlainHttp(endpoint: URL): Promise<Finding> {
   try {
     reply = await send(plain);
   } catch (error) {
-    if (error instanceof Unreached) return right(name, "It is not served.");
+    if (error instanceof Unreachable) return right(name, "It is not served.");
     throw error;
   }
   const there = redirectOf(reply, plain);
@@ -154,7 +154,7 @@ export async function checkAnswer(endpoint: URL): Promise<Finding> {
   if (there.hostname.endsWith(".cloudflareaccess.com"))
     return wrong(
       name,
-      "Cloudflare Access stands before the server and asks for a sign-in in a browser, which MCP clients cannot pass. Add a policy with the action Bypass for this path (Zero Trust, Access, Applications).",
+      "Cloudflare Access stands in front of the server and asks for a sign-in in a browser, which MCP clients cannot pass. Add a policy with the action Bypass for this path (Zero Trust, Access, Applications).",
     );
   return wrong(
     name,
@@ -162,7 +162,7 @@ export async function checkAnswer(endpoint: URL): Promise<Finding> {
   );
 }
 
-/** The endpoint with a slash at its end, or without: people copy both. */
+/** The endpoint with and without a slash at its end: people copy both. */
 export async function checkSlash(endpoint: URL): Promise<Finding> {
   const name = "Slash";
   if (endpoint.pathname === "/") return notTried(name, "The URL has no path.");
@@ -194,7 +194,7 @@ export async function checkClock(endpoint: URL): Promise<Finding> {
   const ended = Date.now();
   const date = Date.parse(headers.get("date") ?? "");
   if (Number.isNaN(date)) return notTried(name, "The server's answers have no Date header.");
-  // The header has whole seconds, and was written at some time in between.
+  // The header has whole seconds, and was written between the two times.
   const behind = Math.max(0, began - (date + 1000)) / 1000;
   const ahead = Math.max(0, date - ended) / 1000;
   const seconds = Math.round(Math.max(behind, ahead));

@@ -17,14 +17,14 @@ import { checkRegistration } from "./registration.ts";
 import { checkSetup } from "./setup.ts";
 import { checkStreams, PATIENCE, type Patience } from "./stream.ts";
 
-export interface Examination {
+interface Examination {
   endpoint: URL;
-  /** An API key or access token. It goes to the endpoint's origin alone, and into no finding. */
+  /** An API key or access token. It is sent to the endpoint's origin alone, and is in no finding. */
   key?: string | undefined;
   patience?: Patience;
 }
 
-/** Checks a server; returns the sections as they are done. */
+/** Checks a server, and yields each group when it is done. */
 export async function* examineServer({
   endpoint,
   key,
@@ -32,7 +32,7 @@ export async function* examineServer({
 }: Examination): AsyncGenerator<FindingGroup> {
   const way = [await checkDns(endpoint)];
   if (!hasWrong(way)) way.push(await checkTls(endpoint));
-  // Plain http is wrong elsewhere than on this machine, but shows the rest.
+  // Plain http is wrong except on this machine, but does not stop the other checks.
   const isReached = !hasWrong(way) || endpoint.protocol === "http:";
   if (isReached) way.push(...(await one("Answer", () => checkAnswer(endpoint))));
   if (!isReached || way.at(-1)?.state === "wrong") {
@@ -57,11 +57,11 @@ export async function* examineServer({
   yield { title: "Access", findings: access.findings };
 
   const { closed, key: known } = access;
-  /** What is tried where this caller may call. */
+  /** Runs a check that needs calls; `not tried` if nothing can be called. */
   const calling = async (name: string, check: () => Promise<readonly Finding[]>) =>
     closed === undefined ? findingsOf(name, check) : [notTried(name, closed)];
   // All at once, since listening to the streams takes longest.
-  const sections = [
+  const groups = [
     {
       title: "Sign-in",
       findings: findingsOf("Sign-in", () => signInFindings(endpoint, access)),
@@ -79,7 +79,7 @@ export async function* examineServer({
       findings: calling("Streams", () => checkStreams({ endpoint, key: known, isOurs, patience })),
     },
   ];
-  for (const { title, findings } of sections) yield { title, findings: await findings };
+  for (const { title, findings } of groups) yield { title, findings: await findings };
 }
 
 const one = (name: string, check: () => Promise<Finding>) =>

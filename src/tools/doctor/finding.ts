@@ -1,4 +1,4 @@
-/** What a check says about a server. */
+/** The results of checks. */
 import { printable, shortened } from "../../server/kernel/core/text.ts";
 
 export interface Finding {
@@ -9,13 +9,13 @@ export interface Finding {
   text: string;
 }
 
-/** The findings of one subject, in the order in which they are read. */
+/** The findings about one subject, in the order in which they are printed. */
 export interface FindingGroup {
   title: string;
   findings: readonly Finding[];
 }
 
-/** Characters of a server's own words in a finding. */
+/** Longest quotation of a server in a finding. */
 const WORDS = 200;
 
 const finding =
@@ -26,14 +26,14 @@ export const right = finding("right");
 export const wrong = finding("wrong");
 export const notTried = finding("not tried");
 
-/** Words of a server, on one line and not longer than a sentence or two. */
+/** Words of a server: quoted, on one line, and shortened. */
 export const quoted = (text: string): string =>
   `"${shortened(text.replaceAll(/\s+/g, " ").trim(), WORDS)}"`;
 
 /** An expected failure of a check. Its message says in one line what is wrong and what to do. */
-export class Unreached extends Error {}
+export class Unreachable extends Error {}
 
-/** The findings of a check. Where the server cannot be reached, that is the finding. */
+/** The findings of a check; a single one with this name if it throws `Unreachable`. */
 export async function findingsOf(
   name: string,
   check: () => Promise<readonly Finding[]>,
@@ -41,7 +41,7 @@ export async function findingsOf(
   try {
     return await check();
   } catch (error) {
-    if (error instanceof Unreached) return [wrong(name, error.message)];
+    if (error instanceof Unreachable) return [wrong(name, error.message)];
     throw error;
   }
 }

@@ -1,19 +1,19 @@
 /** The documents by which clients learn how to sign in, at every place where some client looks. */
 import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
+import { isSafe } from "../../server/kernel/http/private-hosts.ts";
 import { DOCS } from "../bundle/own.ts";
-import { isPrivateWay } from "./address.ts";
-import { notTried, quoted, right, Unreached, wrong, type Finding } from "./finding.ts";
+import { notTried, quoted, right, Unreachable, wrong, type Finding } from "./finding.ts";
 import { objectIn, send } from "./requests.ts";
 
 const RESOURCE = "/.well-known/oauth-protected-resource";
 const SERVER = "/.well-known/oauth-authorization-server";
 const OPENID = "/.well-known/openid-configuration";
 
-/** A document that was looked for. */
+/** A place where a document may be. */
 interface Found {
   url: URL;
-  /** Undefined if there is none. */
+  /** Undefined if there is no JSON object. */
   document: Json | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface SignInServer {
 }
 
 /** What the documents say, and what is wrong with them. */
-export interface FoundSignIn {
+interface FoundSignIn {
   findings: readonly Finding[];
   /** Undefined if nobody can sign in. */
   server?: SignInServer | undefined;
@@ -178,7 +178,7 @@ function resourceFaults(there: readonly Found[], endpoint: URL, root: string): F
 async function serverAt(given: string, endpoint: URL): Promise<FoundSignIn> {
   const name = "Authorization server";
   const issuer = URL.parse(given);
-  if (issuer === null || !isPrivateWay(issuer))
+  if (issuer === null || !isSafe(issuer))
     return {
       findings: [wrong(name, `${quoted(given)} is not an https URL, so no client signs in there.`)],
     };
@@ -192,7 +192,7 @@ async function serverAt(given: string, endpoint: URL): Promise<FoundSignIn> {
   try {
     all = await documentsAt(issuer, paths);
   } catch (error) {
-    if (error instanceof Unreached) return { findings: [wrong(name, error.message)] };
+    if (error instanceof Unreachable) return { findings: [wrong(name, error.message)] };
     throw error;
   }
   const there = all.filter(({ document }) => document !== undefined);
@@ -266,7 +266,7 @@ function serverFaults({ url, document }: Found, issuer: string): Finding[] {
     const value = document![one];
     if (value === undefined && one === "registration_endpoint") continue;
     const endpoint = URL.parse(textIn(value));
-    if (endpoint === null || !isPrivateWay(endpoint))
+    if (endpoint === null || !isSafe(endpoint))
       faults.push(
         wrong(
           name,
@@ -297,7 +297,7 @@ function waysIn(document: Json): Finding {
 function usableServer(document: Json): SignInServer | undefined {
   const urlIn = (name: string) => {
     const url = URL.parse(textIn(document[name]));
-    return url !== null && isPrivateWay(url) ? url : undefined;
+    return url !== null && isSafe(url) ? url : undefined;
   };
   const authorization = urlIn("authorization_endpoint");
   return (

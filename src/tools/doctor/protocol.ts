@@ -11,10 +11,10 @@ interface Tool {
   isHarmless: boolean;
 }
 
-/** How the tool is called in a revision that has listed it. */
+/** Calls a tool in the revision that has listed it. */
 type Call = (name: string) => Promise<RpcReply>;
 
-/** What a revision has shown. */
+/** The result of a revision's checks. */
 interface Tried {
   finding: Finding;
   tools?: readonly Tool[];
@@ -92,7 +92,7 @@ async function tryLegacy(
   });
 }
 
-/** What was tried, or why the server could not be reached meanwhile. */
+/** What the check returns; a finding alone if the server cannot be reached. */
 async function caught(name: string, work: () => Promise<Tried>): Promise<Tried> {
   let tried: Tried | undefined;
   const [finding] = await findingsOf(name, async () => {
@@ -126,7 +126,7 @@ function listFinding(name: string, listed: RpcReply, first: string): Tried {
   };
 }
 
-/** A tool, and whether it can be called to try it: it only reads, and needs nothing. */
+/** A tool. It is harmless to call if it only reads and needs no arguments. */
 function toolOf({ name, annotations, inputSchema, execution }: Json): Tool {
   const says = isObject(annotations) ? annotations : {};
   const { required } = isObject(inputSchema) ? inputSchema : {};

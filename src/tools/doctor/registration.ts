@@ -1,8 +1,9 @@
-/** Whether the sign-in takes known clients: registers each, and opens the page on which a person would allow it. */
+/** Whether known clients can sign in: registers each, and opens its sign-in page. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../../server/kernel/core/model.ts";
 import { textIn } from "../../server/kernel/core/text.ts";
-import { isPrivateWay, shownUrl } from "./address.ts";
+import { isSafe } from "../../server/kernel/http/private-hosts.ts";
+import { shownUrl } from "./address.ts";
 import { findingsOf, notTried, quoted, right, wrong, type Finding } from "./finding.ts";
 import type { SignInServer } from "./metadata.ts";
 import { bearer, objectIn, redirectOf, send, wordsIn, type HttpReply } from "./requests.ts";
@@ -44,10 +45,10 @@ type App = (typeof APPS)[number];
 /** An address that no client has registered. https://www.rfc-editor.org/rfc/rfc2606 */
 const FOREIGN = "https://edge-servlets-doctor.invalid/callback";
 
-/** What is found of the registration itself, and not of one app. */
+/** The name of findings about the registration itself, not about one app. */
 const NAME = "Registration";
 
-/** Redirects between pages of a sign-in that are followed. */
+/** Redirects that are followed between the pages of a sign-in. */
 const REDIRECTS = 8;
 
 export async function checkRegistration(
@@ -62,7 +63,7 @@ export async function checkRegistration(
   for (const app of APPS) {
     const tried = await findingsOf(NAME, async () => {
       const reply = await register(registration, app);
-      const client = clientIn(reply);
+      const client = clientIn(reply, registration);
       if (client === undefined) return [refusedRegistration(app, reply)];
       clients.push(client);
       return appFindings(app, client, { server, endpoint });
@@ -77,7 +78,7 @@ export async function checkRegistration(
       ...(await findingsOf("Foreign address", async () => [
         await foreignFinding(first, { server, endpoint }),
       ])),
-      await cleared(clients),
+      await deleteClients(clients),
     );
   return findings;
 }
@@ -104,7 +105,7 @@ const register = (registration: URL, { name, isNative, redirects }: App): Promis
     }),
   });
 
-function clientIn(reply: HttpReply): Registered | undefined {
+function clientIn(reply: HttpReply, registration: URL): Registered | undefined {
   const client: Json = objectIn(reply) ?? {};
   const id = textIn(client["client_id"]);
   if (![200, 201].includes(reply.status) || id === "") return undefined;
@@ -114,11 +115,12 @@ function clientIn(reply: HttpReply): Registered | undefined {
   return {
     id,
     redirects: Array.isArray(redirects) ? redirects.map(textIn) : [],
-    management: url !== null && token !== "" && isPrivateWay(url) ? { url, token } : undefined,
+    // Elsewhere, a server could have anything deleted that this machine reaches.
+    management: url?.origin === registration.origin && token !== "" ? { url, token } : undefined,
   };
 }
 
-/** Statuses by which a registration refuses what one app has sent. */
+/** Statuses of a registration that is refused for what the app has sent. */
 const REFUSES_APP = new Set([400, 422]);
 
 function refusedRegistration({ name, redirects }: App, reply: HttpReply): Finding {
@@ -145,7 +147,7 @@ interface Place {
   endpoint: URL;
 }
 
-/** What the sign-in says to an app that has registered, for each of its addresses. */
+/** Whether a registered app gets the sign-in page for each of its redirect addresses. */
 async function appFindings(app: App, client: Registered, place: Place): Promise<Finding[]> {
   const { name, redirects } = app;
   const faults: Finding[] = [];
@@ -182,7 +184,7 @@ async function appFindings(app: App, client: Registered, place: Place): Promise<
   return [right(name, `It registers, and gets the sign-in page for ${redirects.join(" and ")}.`)];
 }
 
-/** The page of an address that was never registered: it must be refused there, and not lead on. */
+/** Whether an address that was never registered is refused. */
 async function foreignFinding(client: Registered, place: Place): Promise<Finding> {
   const name = "Foreign address";
   const own = await signInPage(client.id, client.redirects[0] ?? "", place);
@@ -199,7 +201,7 @@ async function foreignFinding(client: Registered, place: Place): Promise<Finding
 const isPage = ({ status, headers }: HttpReply): boolean =>
   status === 200 && /html/.test(headers.get("content-type") ?? "");
 
-/** Opens the sign-in page as a browser does: through redirects, with cookies, and no further than its own pages. */
+/** Opens the sign-in page as a browser does, with cookies. Follows redirects, but not back to the client. */
 async function signInPage(
   clientId: string,
   redirect: string,
@@ -223,26 +225,26 @@ async function signInPage(
     const headers = { accept: "text/html", ...(cookie !== "" && { cookie }) };
     const reply = await send(at, { headers });
     const next = redirectOf(reply, at);
-    const isOwn = next !== undefined && isPrivateWay(next) && !isSamePlace(next, redirect);
-    if (!isOwn || followed === REDIRECTS) return { reply, at };
+    const leadsOn = next !== undefined && isSafe(next) && !leadsBack(next, redirect);
+    if (!leadsOn || followed === REDIRECTS) return { reply, at };
     for (const one of reply.headers.getSetCookie()) {
       const [, key = "", value = ""] = /^([^=;]+)=([^;]*)/.exec(one) ?? [];
       cookies.set(key, value);
     }
-    // Cookies are one host's.
+    // Cookies belong to one host.
     if (next.host !== at.host) cookies.clear();
     at = next;
   }
 }
 
 /** True for a URL that leads back to the client. */
-const isSamePlace = (url: URL, redirect: string): boolean => {
+const leadsBack = (url: URL, redirect: string): boolean => {
   const back = URL.parse(redirect);
   return url.host === back?.host && url.pathname === back.pathname;
 };
 
-/** Deletes the clients again, where the server has a way. */
-async function cleared(clients: readonly Registered[]): Promise<Finding> {
+/** Deletes the clients, where the server can. https://www.rfc-editor.org/rfc/rfc7592 */
+async function deleteClients(clients: readonly Registered[]): Promise<Finding> {
   const name = "Registered clients";
   const deleted = await Promise.all(
     clients.map(async ({ management }) => {

@@ -2,11 +2,11 @@
 import { jsonIn, shortened, textIn } from "../../server/kernel/core/text.ts";
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
 import { shownUrl } from "./address.ts";
-import { quoted, Unreached } from "./finding.ts";
+import { quoted, Unreachable } from "./finding.ts";
 
 /** Timeout of a request, in ms. */
 const TIMEOUT = 10_000;
-/** Characters of a response that are read. */
+/** Longest part of a response that is read, in characters. */
 const MOST = 4_000_000;
 
 export interface HttpReply {
@@ -21,7 +21,7 @@ interface Sending extends RequestInit {
   isEnough?(text: string): boolean;
 }
 
-/** Requests a URL without following redirects. Throws `Unreached`. */
+/** Requests a URL without following redirects. Throws `Unreachable`. */
 export async function send(url: URL | string, sending: Sending = {}): Promise<HttpReply> {
   const { timeoutMs = TIMEOUT, isEnough, ...init } = sending;
   const gone = new AbortController();
@@ -37,7 +37,7 @@ export async function send(url: URL | string, sending: Sending = {}): Promise<Ht
     }
     return { status, headers, text };
   } catch (error) {
-    throw new Unreached(whyUnreached(error, new URL(url), timeoutMs));
+    throw new Unreachable(whyUnreachable(error, new URL(url), timeoutMs));
   } finally {
     clearTimeout(timer);
     gone.abort();
@@ -46,7 +46,7 @@ export async function send(url: URL | string, sending: Sending = {}): Promise<Ht
 
 const TOO_SLOW = "too slow";
 
-/** Codes of the network and of Node's `fetch`, and what to do. */
+/** What the error codes and messages of Node's `fetch` mean, and what to do. */
 const FAILURES: Readonly<Record<string, string>> = {
   "bad port":
     "browsers and Node refuse this port, which belongs to another protocol. Serve at another one",
@@ -54,8 +54,8 @@ const FAILURES: Readonly<Record<string, string>> = {
     "the name does not resolve. Check its spelling; for a new domain, add its DNS record and wait some minutes",
   EAI_AGAIN: "the name server does not answer. Check this machine's connection, and try again",
   ECONNREFUSED: "nothing listens there. Start the server, and check the port",
-  EHOSTUNREACH: "there is no way to it from this machine. Check the address, and the firewall",
-  ENETUNREACH: "there is no way to it from this machine. Check the address, and the network",
+  EHOSTUNREACH: "this machine has no route to it. Check the address, and the firewall",
+  ENETUNREACH: "this machine has no route to it. Check the address, and the network",
   ECONNRESET:
     "the connection was closed without an answer. Check that https is served there, and the log of the server or proxy",
   UND_ERR_SOCKET:
@@ -66,7 +66,7 @@ const FAILURES: Readonly<Record<string, string>> = {
     "no https is served there. Give the URL with http:// if the server is on this machine; else set up https",
 };
 
-function whyUnreached(error: unknown, url: URL, timeoutMs: number): string {
+function whyUnreachable(error: unknown, url: URL, timeoutMs: number): string {
   const { cause = error } = error as Error;
   const { code = "", message } = cause as Error & { code?: string };
   const isSlow = message === TOO_SLOW || /TIMEDOUT|TIMEOUT/.test(code);
@@ -115,7 +115,7 @@ const POSTED = {
   accept: "application/json, text/event-stream",
 };
 
-/** Posts a JSON-RPC message to the endpoint, and reads until its answer is there. Throws `Unreached`. */
+/** Posts a JSON-RPC message to the endpoint, and reads until its answer is there. Throws `Unreachable`. */
 export async function post(
   endpoint: URL,
   body: Json,

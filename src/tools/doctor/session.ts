@@ -5,6 +5,7 @@ import {
   PROTOCOL_VERSION_META,
 } from "../../server/kernel/mcp/wire/classify.ts";
 import type { Json } from "../../server/kernel/core/model.ts";
+import { textIn } from "../../server/kernel/core/text.ts";
 import { VERSION } from "../../server/kernel/core/version.ts";
 import { post, send, type RpcReply } from "./requests.ts";
 
@@ -29,7 +30,7 @@ export class TrialSession {
     credentials: Record<string, string> = {},
   ) {
     this.endpoint = endpoint;
-    this.version = String(message?.result?.["protocolVersion"]);
+    this.version = textIn(message?.result?.["protocolVersion"]);
     const id = headers.get("mcp-session-id");
     this.headers = {
       ...credentials,

@@ -11,7 +11,7 @@ const setupSchema = z.object({
   lacking: z.array(z.object({ bindings: z.array(z.string()), off: z.string() })),
 });
 
-/** Asks the operator endpoint, with the caller's key if there is one. */
+/** Asks the server's operator endpoint, with the key if there is one. */
 export async function checkSetup(
   endpoint: URL,
   key: string | undefined,
@@ -36,7 +36,7 @@ export async function checkSetup(
     ];
   const { publicUrl, lacking } = setup;
   return [
-    publicUrl === undefined || new URL(publicUrl).origin === endpoint.origin
+    publicUrl === undefined || URL.parse(publicUrl)?.origin === endpoint.origin
       ? right(
           "Public URL",
           publicUrl === undefined

@@ -1,6 +1,6 @@
 /** Whether streams arrive as they are written: their first bytes at once, and keep-alive comments in time. */
 import { limits } from "../../server/kernel/core/limits.ts";
-import { findingsOf, notTried, right, Unreached, wrong, type Finding } from "./finding.ts";
+import { findingsOf, notTried, right, Unreachable, wrong, type Finding } from "./finding.ts";
 import { bearer, post } from "./requests.ts";
 import {
   initializing,
@@ -10,9 +10,11 @@ import {
   TrialSession,
 } from "./session.ts";
 
-/** How long a stream is listened to, in ms, and when its first bytes must be there. */
+/** How long streams may take, in ms. */
 export interface Patience {
+  /** How long a stream is listened to. */
   listenMs: number;
+  /** When its first bytes must have arrived. */
   firstMs: number;
 }
 
@@ -71,25 +73,25 @@ async function subscriptionStream(name: string, listening: Listening): Promise<F
   return listenTo(name, { method: "POST", headers, body, mustBegin: true }, listening);
 }
 
-/** What was seen of a stream. Times are in ms since the request. */
-interface Seen {
+/** What was observed of a stream. Times are in ms since the request. */
+interface Observation {
   /** 0 while there is no answer at all. */
   status: number;
   isStream: boolean;
   first?: number;
-  /** The first keep-alive comment behind the beginning. */
+  /** The first keep-alive comment after the first bytes. */
   keptAlive?: number;
   /** When the server, or a proxy, has ended the stream. */
   ended?: number;
 }
 
-/** Reads a stream until it was kept alive, has ended, or was listened to for long enough. Throws `Unreached`. */
-async function seenOf(endpoint: URL, init: RequestInit, listenMs: number): Promise<Seen> {
+/** Reads a stream until a keep-alive comes, it ends, or the time is over. Throws `Unreachable`. */
+async function observe(endpoint: URL, init: RequestInit, listenMs: number): Promise<Observation> {
   const gone = new AbortController();
   const timer = setTimeout(() => gone.abort(), listenMs);
   const began = performance.now();
   const now = () => performance.now() - began;
-  const seen: Seen = { status: 0, isStream: false };
+  const seen: Observation = { status: 0, isStream: false };
   try {
     const response = await fetch(endpoint, { redirect: "manual", ...init, signal: gone.signal });
     seen.status = response.status;
@@ -108,7 +110,7 @@ async function seenOf(endpoint: URL, init: RequestInit, listenMs: number): Promi
   } catch (error) {
     if (gone.signal.aborted) return seen;
     const { cause = error } = error as Error;
-    throw new Unreached(
+    throw new Unreachable(
       `The stream broke after ${seconds(now())} (${(cause as Error).message}). See the log of the server and the proxy.`,
     );
   } finally {
@@ -127,7 +129,7 @@ async function listenTo(
   { endpoint, isOurs, patience: { listenMs, firstMs } }: Listening,
 ): Promise<Finding> {
   const { mustBegin, ...request } = init;
-  const { status, isStream, first, keptAlive, ended } = await seenOf(endpoint, request, listenMs);
+  const { status, isStream, first, keptAlive, ended } = await observe(endpoint, request, listenMs);
   if (status === 0)
     return wrong(
       name,

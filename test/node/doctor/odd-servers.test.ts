@@ -152,6 +152,18 @@ describe("an endpoint", () => {
   });
 });
 
+test("a server that tells nonsense of itself is examined to the end", async () => {
+  const odd: Handler = ({ url }, response, body) => {
+    if (url === "/operator/setup") return json(response, { publicUrl: "nonsense", lacking: [] });
+    if (!body.includes('"initialize"')) return false;
+    const { id } = JSON.parse(body) as { id: string };
+    return json(response, { jsonrpc: "2.0", id, result: { protocolVersion: { toString: 1 } } });
+  };
+  const found = await examined(await smallServer(odd), { patience: PATIENT });
+  expect(lineOf(found, "Public URL")).toMatch(/^wrong.*PUBLIC_URL is nonsense/);
+  expect(lineOf(found, "Call")).toMatch(/^right/);
+});
+
 test("a proxy that asks for a password is said to be so", async () => {
   const origin = await signingIn({ challenge: 'Basic realm="x"' });
   expect(lineOf(await examined(origin), "Endpoint")).toMatch(/^wrong.*Let this path pass without/);
@@ -164,6 +176,17 @@ describe("sign-in", () => {
     expect(found.wrong).toEqual([]);
     expect(deleted).toEqual(Array.from({ length: 5 }, () => "Bearer t"));
     expect(lineOf(found, "Cursor")).toContain("cursor://anysphere.cursor-mcp/oauth/callback");
+  });
+
+  test("cannot have this command delete something at another server", async () => {
+    const [sent, deleted] = [[] as unknown[], [] as string[]];
+    const deletesAt = await smallServer(({ method, url }, response) => {
+      sent.push([method, url]);
+      return response.end();
+    });
+    const found = await examined(await signingIn({ deleted, deletesAt }));
+    expect(lineOf(found, "Registered clients")).toContain("stay until they expire");
+    expect(sent).toEqual([]);
   });
 
   test.each([

@@ -88,6 +88,8 @@ interface SignIn {
   /** The answer of the sign-in page. */
   page?: Handler;
   deleted?: string[];
+  /** The origin at which clients are deleted; the server's own by default. */
+  deletesAt?: string;
 }
 
 /** A server that wants its clients to sign in, at itself. */
@@ -99,6 +101,7 @@ export const signingIn = ({
   registers,
   page,
   deleted,
+  deletesAt,
 }: SignIn = {}) => {
   const known: string[] = [];
   return smallServer((request, response, body) => {
@@ -135,7 +138,7 @@ export const signingIn = ({
           client_id: "c",
           redirect_uris: redirects,
           ...(deleted && {
-            registration_client_uri: `${origin}/register/c`,
+            registration_client_uri: `${deletesAt ?? origin}/register/c`,
             registration_access_token: "t",
           }),
         },

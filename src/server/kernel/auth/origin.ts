@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { runsOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { withoutDotIn } from "../core/host-name.ts";
-import { isLoopback, NO_HOST } from "../http/private-hosts.ts";
+import { isLoopback, isSafe, NO_HOST } from "../http/private-hosts.ts";
 
 /** Which hosts and web pages this server answers, besides loopback ones. */
 interface OriginPolicy extends Pick<Settings, "ALLOWED_ORIGINS" | "ALLOWED_HOSTS"> {
@@ -176,10 +176,6 @@ function isAsItCame(request: Request): boolean {
   const arrival = arrivals.get(request);
   return arrival === undefined || arrival instanceof LocalArrival;
 }
-
-/** True for an address to which requests cannot be read in transit. */
-export const isSafe = ({ protocol, hostname }: URL): boolean =>
-  protocol === "https:" || isLoopback(hostname);
 
 /** True for a host that this server serves. */
 const isOurs = ({ hostname }: URL, { own, runs, ALLOWED_HOSTS }: OriginPolicy): boolean =>

@@ -19,6 +19,10 @@ export function isLoopback(given: string): boolean {
   return addressIn(host)?.range() === "loopback";
 }
 
+/** True for an address to which requests cannot be read in transit. */
+export const isSafe = ({ protocol, hostname }: URL): boolean =>
+  protocol === "https:" || isLoopback(hostname);
+
 /** The refusal of a request whose Host header `URL` cannot read. */
 export const NO_HOST =
   "The Host header is not the name of a host, with or without a port. Send one Host header with the host of the URL.";
