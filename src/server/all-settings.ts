@@ -4,6 +4,7 @@ import "./features/people/limits.ts";
 import "./features/sessions/limits.ts";
 import "./features/sign-in/limits.ts";
 import "./features/state/limits.ts";
+import "./features/team/limits.ts";
 import "./kernel/auth/limits.ts";
 import "./kernel/mcp/limits.ts";
 import "./kernel/wasm/limits.ts";
@@ -16,4 +17,5 @@ export const allSettings: readonly FeatureSettings[] = [
   (await import("./features/otc/settings.ts")).otcSettings,
   (await import("./features/sign-in/settings.ts")).signInSettings,
   (await import("./features/tasks/settings.ts")).tasksSettings,
+  (await import("./features/team/settings.ts")).teamSettings,
 ];

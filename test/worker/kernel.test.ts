@@ -153,16 +153,19 @@ test.each([
   expect(() => kernelWith([], { [name]: value })).toThrow(by);
 });
 
-test("a passphrase without the sign-in never leaves the server open, also where no features are known", () => {
-  const known = { bindings: [], settings: [], optional: {} };
-  const variables = {
-    ...settings,
-    OWNER_PASSPHRASE: `pbkdf2:1:${"A".repeat(22)}:${"A".repeat(43)}=`,
-  };
-  expect(() => new Kernel({ ...bundle, features: [], known }, variables)).toThrow(
-    "OWNER_PASSPHRASE is set, but this server was built without the feature sign-in",
-  );
-});
+test.each([
+  ["OWNER_PASSPHRASE", `pbkdf2:1:${"A".repeat(22)}:${"A".repeat(43)}=`],
+  ["SIGN_IN", "{}"],
+])(
+  "%s without its feature never leaves the server open, also where no features are known",
+  (name, value) => {
+    const known = { bindings: [], settings: [], optional: {} };
+    const variables = { ...settings, [name]: value };
+    expect(() => new Kernel({ ...bundle, features: [], known }, variables)).toThrow(
+      `${name} is set, but this server was built without the feature that reads it`,
+    );
+  },
+);
 
 test("no two features have a part, an object, a host function or a method of the same name", () => {
   const started = features.map((one) => one.start(kernelWith(features)));

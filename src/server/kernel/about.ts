@@ -24,7 +24,7 @@ export interface Project {
 export interface AboutFeature {
   /** The names of its bindings. */
   readonly bindings?: readonly string[];
-  /** What a server lacks without its bindings, as a noun. */
+  /** What is off without its bindings, as a noun. */
   readonly off?: string;
   /** The names of the settings that its `settings.ts` describes. */
   readonly settings?: readonly string[];
@@ -50,6 +50,8 @@ export interface AboutFeature {
     /** The reason, to be read after the servlet's name. */
     readonly because: string;
   };
+  /** The bindings that are required where this variable is set. */
+  readonly variableNeeds?: { readonly variable: string; readonly bindings: readonly string[] };
   /** The Durable Object that counts what it stores for callers where it is bound: without that, they may store any amount. */
   readonly storageCountedBy?: string;
 }

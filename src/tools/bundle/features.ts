@@ -18,6 +18,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   "tool-calls": await import("../../server/features/tool-calls/about.ts"),
   people: await import("../../server/features/people/about.ts"),
   "sign-in": await import("../../server/features/sign-in/about.ts"),
+  team: await import("../../server/features/team/about.ts"),
   issuers: await import("../../server/features/issuers/about.ts"),
   console: await import("../../server/features/console/about.ts"),
   installs: await import("../../server/features/installs/about.ts"),
@@ -75,12 +76,17 @@ export function featuresFor(project: Project): ReadonlyMap<string, string> {
   );
 }
 
-/** The required Durable Objects by the names of their bindings, each with the servlet or binding that requires it. */
+/** The names of required bindings, each with the servlet, variable or binding that requires it. */
 export function neededBindings({
   servlets,
   bindings: bound,
-}: Pick<Project, "servlets" | "bindings">): ReadonlyMap<string, string> {
+  variables,
+}: Pick<Project, "servlets" | "bindings" | "variables">): ReadonlyMap<string, string> {
   const needed = new Map<string, string>();
+  for (const { variableNeeds } of ABOUT) {
+    if (variableNeeds === undefined || !variables.has(variableNeeds.variable)) continue;
+    for (const one of variableNeeds.bindings) needed.set(one, `${variableNeeds.variable} is set`);
+  }
   for (const { servletsNeed } of ABOUT) {
     const found = servlets.find(({ manifest }) => servletsNeed?.of(manifest));
     for (const one of (found && servletsNeed?.bindings) ?? [])

@@ -17,7 +17,7 @@ export const USAGE = `npm start -- [OPTION…]
 --secrets FILE      variables and secrets, a line NAME=value for each; .dev.vars, else .env.local and .env
 --from-env NAME     also takes this variable from the environment; may be repeated
 --trust-proxy       trusts a reverse proxy's X-Forwarded-For, -Proto and -Host, or Forwarded
---private-network   servlets may reach hosts in private networks that their manifests allow
+--private-network   servlets may reach hosts in private networks that their manifests allow, and people sign in there
 --grace SECONDS     how long open calls may go on after it is told to stop; 8
 --worker DIR        serves the Worker that --build has written
 --build DIR         builds the Worker into a folder, and exits`;

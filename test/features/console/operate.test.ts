@@ -59,9 +59,7 @@ describe("the page", () => {
     );
     const page = await (await signedIn(lacking, "boss-setup")).fetch(PATH);
     expect(page.text).toContain("counters, errors and the audit log USAGE");
-    expect(page.text).toContain(
-      "making and revoking API keys while the server runs KEY_RECORDS",
-    );
+    expect(page.text).toContain("making and revoking API keys while the server runs KEY_RECORDS");
     expect(page.text).toContain("PUBLIC_URL is https://tools.example.com : tokens and links");
   });
 

@@ -103,7 +103,7 @@ describe(
       const { answerTo } = issuing();
       const app = await serverOf({ ada: {} }, settings);
       const person = browser(app, LOCAL);
-      const begun = await person.fetch("/account/sign-in?issuer=0&back=/nope");
+      const begun = await person.fetch("/account/sign-in?provider=0&back=/nope");
       expect(begun.response.headers.getSetCookie()).toEqual([
         expect.stringMatching(/^__Host-sign-in=.*; Secure$/),
       ]);
@@ -114,6 +114,8 @@ describe(
       expect(back.response.headers.get("location")).toBe("/nope");
       expect(back.response.headers.getSetCookie()).toEqual([
         expect.stringMatching(/^__Host-person=.*; Secure$/),
+        // The way is over.
+        expect.stringMatching(/^__Host-sign-in=; .*Max-Age=0; Secure$/),
       ]);
       expect((await person.fetch("/sign-in")).status).toBe(303);
       const form = { method: "POST", body: new URLSearchParams(), headers: { origin: PUBLIC_URL } };
@@ -124,7 +126,7 @@ describe(
       const { answerTo } = issuing();
       const person = browser(await serverOf({ ada: {} }, settings), LOCAL);
       const begin = (back: string) =>
-        person.fetch(`/account/sign-in?issuer=0&back=${encodeURIComponent(back)}`);
+        person.fetch(`/account/sign-in?provider=0&back=${encodeURIComponent(back)}`);
       for (const back of [
         `blob:${PUBLIC_URL}/x`,
         PUBLIC_URL.replace("//", "//ada:pass@"),

@@ -11,6 +11,7 @@ import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 
 /** The renewal of an account's tokens beside other work of its person. */
 
+const CALLBACK = "https://server.example/account/callback";
 const OF = { servlet: "mail", account: "local" };
 const GRANT = { ...OF, scopes: [], hosts: ["mail.example"] };
 
@@ -41,24 +42,25 @@ async function expired(work: (at: At) => Promise<void>): Promise<void> {
       identity: "here",
       begin: async () => ({
         url: "",
-        begun: { state: `s${++begun}`, verifier: "", redirectUri: "" },
+        begun: { state: `s${++begun}`, verifier: "", redirectUri: CALLBACK },
       }),
       finish: async () => {
         await at.answer;
-        return { access: "a0", refresh: "r0", expires: 0 };
+        return { tokens: { access: "a0", refresh: "r0", expires: 0 } };
       },
       refresh: async (refresh: string) => {
         at.refreshed.push(refresh);
         await at.answer;
         const nth = at.refreshed.length;
-        return { access: `a${nth}`, refresh: `r${nth}` };
+        return { tokens: { access: `a${nth}`, refresh: `r${nth}` } };
       },
       revoke: async (tokens: Tokens) => void at.revoked.push(tokens),
     } as unknown as Provider;
-    const parts = { sql: storage.sql, sealer, providers: new Map([["local", provider]]) };
+    const providers = new Map([["local", provider]]);
+    const parts = { sql: storage.sql, sealer, providers, signedIn: async () => undefined };
     const accounts = new PersonAccounts(() => parts);
-    await accounts.begin(GRANT, { redirectUri: "", back: "/" });
-    await accounts.finish(new URLSearchParams({ state: "s1", code: "c" }));
+    await accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
+    await accounts.finish(new URL(`${CALLBACK}?state=s1&code=c`));
     await work(Object.assign(at, { accounts, sealer }));
   });
 }
@@ -98,10 +100,10 @@ describe("an account is renewed", () => {
 
 test("an account that is granted while its person is forgotten is not kept, and is revoked", () =>
   expired(async (at) => {
-    await at.accounts.begin(GRANT, { redirectUri: "", back: "/" });
+    await at.accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
     const { promise, resolve } = Promise.withResolvers<void>();
     at.answer = promise;
-    const finished = at.accounts.finish(new URLSearchParams({ state: "s2", code: "c" }));
+    const finished = at.accounts.finish(new URL(`${CALLBACK}?state=s2&code=c`));
     await at.accounts.forgetAll();
     resolve();
     expect(await finished).toBeUndefined();
@@ -112,7 +114,7 @@ test("an account that is granted while its person is forgotten is not kept, and 
 test("accounts are begun to be connected as often as they may, also at once", () =>
   expired(async ({ accounts }) => {
     const often = Array.from({ length: limits.connecting + 5 }, () =>
-      accounts.begin(GRANT, { redirectUri: "", back: "/" }),
+      accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" }),
     );
     const refused = (await Promise.allSettled(often)).filter(({ status }) => status === "rejected");
     expect(refused).toHaveLength(5);
@@ -124,4 +126,11 @@ test("the token of an account is for no more than its person has agreed to", () 
     const wider = { ...GRANT, hosts: ["mail.example", "evil.example"] };
     expect(await accounts.token(wider)).toEqual({ value: undefined });
     expect(await accounts.token({ ...GRANT, scopes: ["send"] })).toEqual({ value: undefined });
+  }));
+
+test("an answer that has come to the address of another provider is not taken: its code is that one's", () =>
+  expired(async (at) => {
+    await at.accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
+    const answer = new URL(`${CALLBACK}/okta?state=s2&code=c`);
+    expect(await at.accounts.finish(answer)).toBeUndefined();
   }));

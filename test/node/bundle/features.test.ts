@@ -66,6 +66,12 @@ test.each<[string, string[], Partial<Project>, string[]]>([
   ["the sign-in is bound", ["GRANTS"], {}, ["sign-in", "issuers"]],
   ["issuers are set", [], { variables: new Set(["OAUTH_ISSUERS"]) }, ["issuers"]],
   [
+    "a team signs in",
+    [],
+    { variables: new Set(["SIGN_IN"]) },
+    ["tasks", "people", "sign-in", "team"],
+  ],
+  [
     "a servlet calls others",
     [],
     { servlets: [servlet("a", { may_call: ["b:*"] })] },
@@ -164,7 +170,8 @@ test.each<[string, Servlet["manifest"], string[]]>([
     ["KEY_RING", "PROFILES", "TASKS", "ATTEMPTS"],
   ],
 ])("a servlet that %s needs these objects", (_what, manifest, bindings) => {
-  const project = { servlets: [servlet("one", manifest)], bindings: new Set<string>() };
+  const nothing = { bindings: new Set<string>(), variables: new Set<string>() };
+  const project = { servlets: [servlet("one", manifest)], ...nothing };
   expect([...neededBindings(project).keys()]).toEqual(bindings);
   const lines = lackingLines('name = "mine"\n', bindings);
   for (const one of bindings) expect(lines).toContain(`name = "${one}"`);
@@ -178,8 +185,21 @@ test.each([
   ["CALL_RECORDS", "ATTEMPTS"],
   ["SERVLET_STATES", "QUOTAS"],
 ])("where %s is bound, %s is needed, which limits what callers store there", (one, counter) => {
-  const needed = neededBindings({ servlets: [], bindings: new Set([one]) });
+  const needed = neededBindings({
+    ...{ servlets: [], bindings: new Set([one]), variables: new Set() },
+  });
   expect([...needed.keys()]).toEqual([counter]);
+});
+
+test("where a team signs in, the lines for what that needs are printed", () => {
+  const variables = new Set(["SIGN_IN"]);
+  const needed = neededBindings({ servlets: [], bindings: new Set(), variables });
+  expect(needed.get("OAUTH_KV")).toBe("SIGN_IN is set");
+  const lines = lackingLines('name = "mine"\n', [...needed.keys()]);
+  expect(lines).toContain('[[kv_namespaces]]\nbinding = "OAUTH_KV"');
+  for (const one of ["GRANTS", "PROFILES", "TASKS", "KEY_RING", "ATTEMPTS"])
+    expect(lines).toContain(`name = "${one}"`);
+  expect(neededBindings({ servlets: [], bindings: new Set(), variables: new Set() }).size).toBe(0);
 });
 
 test("a class whose objects a migration has made is bound, or deleted by another", () => {

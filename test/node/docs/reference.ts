@@ -126,6 +126,29 @@ async function enterprisesTable(): Promise<string> {
   );
 }
 
+/** The settings of a provider at which a team signs in, then the conditions of its rules. */
+async function signInTables(): Promise<string> {
+  const [settings, rules] = ["settings", "rules"].map(
+    (name) => `src/server/features/team/${name}.ts`,
+  );
+  const own = await commented(settings!, "const signInSchema = once(() =>\n  z.strictObject({");
+  const client = await commented(
+    "src/server/kernel/settings/oauth-settings.ts",
+    "const clientShape = () => ({",
+  );
+  const of = (await commented(rules!, "export const rulesShape = () => ({")).filter(
+    ({ names }) => names.length > 0 && names[0] !== "everybody",
+  );
+  const conditions = await commented(rules!, "const conditions = () => ({");
+  const rows = (groups: typeof own) =>
+    groups.map(({ names, comment }) => [names.map(code).join(", "), comment]);
+  return [
+    table(["key", "meaning"], rows([...client, ...own, ...of])),
+    "The conditions of a rule (`allow`, an entry of `roles`, `operators`), each a list:",
+    table(["condition", "meaning"], rows(conditions)),
+  ].join("\n\n");
+}
+
 async function providersTable(): Promise<string> {
   const path = "src/server/kernel/settings/oauth-settings.ts";
   const own = await commented(
@@ -203,6 +226,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   issuers: issuersTable,
   enterprises: enterprisesTable,
   providers: providersTable,
+  "sign-in": signInTables,
   limits: limitsTable,
   packages: packagesTable,
   "python-packages": pythonPackagesTable,

@@ -139,11 +139,35 @@ export interface Shown {
   text: string;
 }
 
+/** The words of a page's content, for messages. */
+export function wordsOf({ text }: Shown): string {
+  const content = text.slice(Math.max(text.indexOf("<main"), 0));
+  return content
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+/** The address of the link with these words. */
+export function linkOf(page: Shown, words: string): string {
+  const { url, text } = page;
+  const links = [...text.matchAll(/<a\s[^>]*href="([^"]*)"[^>]*>([^<]*)</g)];
+  const [, href] = links.find(([, , shown]) => shown!.trim() === words) ?? [];
+  if (href === undefined) throw new Error(`${url.href} has no link "${words}": ${wordsOf(page)}`);
+  return new URL(href.replaceAll("&amp;", "&"), url).href;
+}
+
 /** A person's browser without scripts: cookies by host, redirects, forms that are filled in as far as they have fields. */
 export class PersonBrowser {
   readonly #cookies = new Map<string, string>();
+  readonly #isEnd: (url: URL) => boolean;
   /** Every address that was opened. */
   readonly visited: URL[] = [];
+
+  /** Addresses where `isEnd` holds are not requested, and are shown empty. */
+  constructor(isEnd: (url: URL) => boolean = () => false) {
+    this.#isEnd = isEnd;
+  }
 
   /** Opens a page and answers its forms until there is none, or until `until` says so. */
   async go(
@@ -178,6 +202,7 @@ export class PersonBrowser {
     let [url, body] = [new URL(address), form];
     for (let hop = 0; hop < 20; hop++) {
       this.visited.push(url);
+      if (this.#isEnd(url)) return { url, status: 0, text: "" };
       const cookie = [...this.#cookies].map((pair) => pair.join("=")).join("; ");
       const how = body === undefined ? {} : { method: "POST", body };
       const response = await fetch(url, { ...how, headers: { cookie }, redirect: "manual" });

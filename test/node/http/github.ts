@@ -70,12 +70,18 @@ export interface GitHub {
   people: Person[];
   /** By login, in lower case. */
   organizations: Record<string, Organization>;
+  /** Ids of teams, by `organization/slug` in lower case. A team known only from memberships gets one when it is asked for. */
+  teamIds: Record<string, number>;
   /** Requested scopes that people do not grant. */
   refusedScopes: Set<string>;
   /** Refuses every API request while it is set. */
   rateLimit: RateLimit | undefined;
   /** `iss` of authorization responses; `undefined` for none. Default: `issuer`. */
   sentIssuer: string | undefined;
+  /** Answers instead of those of the API, by the start of the path behind `/api/v3`. `body` is not JSON. */
+  instead: Map<string, { status: number; body: string }>;
+  /** Called before the API answers a request. */
+  before: (path: string) => Promise<void> | void;
   requests: Received[];
   /** Takes the server down; without an argument up again. */
   fail(how?: Outage): Promise<void>;
@@ -333,6 +339,13 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
       };
       return scopeRefusal(token) ?? policyRefusal(org) ?? { status: 200, body };
     }
+    const [, at, named] = /^\/orgs\/([^/]+)\/teams\/([^/]+)$/.exec(path) ?? [];
+    if (at !== undefined) {
+      // https://docs.github.com/en/rest/teams/teams#get-a-team-by-name
+      const id = (github.teamIds[`${at}/${named}`.toLowerCase()] ??= nextOrganization++);
+      const body = { id, slug: named, url: api(path) };
+      return scopeRefusal(token) ?? policyRefusal(at) ?? { status: 200, body };
+    }
     const [, owner, slug, login] =
       /^\/orgs\/([^/]+)\/teams\/([^/]+)\/memberships\/([^/]+)$/.exec(path) ?? [];
     const membership = personOf(login!)?.teams?.[`${owner}/${slug}`.toLowerCase()];
@@ -389,6 +402,11 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
     void (async () => {
       const { path } = server.recordOf(request);
       if (path === "/login/oauth/authorize") return authorize(request, response);
+      const apiPath = path.replace(/^\/api\/v3/, "");
+      await github.before(apiPath);
+      const odd = [...github.instead].find(([start]) => apiPath.startsWith(start))?.[1];
+      if (odd !== undefined)
+        return void response.writeHead(odd.status, { location: "/elsewhere" }).end(odd.body);
       const { status, body, headers } = await answer(request);
       const isForm = path.startsWith("/login/") && !request.headers.accept?.includes("json");
       const type = isForm ? "application/x-www-form-urlencoded" : "application/json";
@@ -414,9 +432,12 @@ export async function gitHub(callback = "http://127.0.0.1/callback"): Promise<Gi
     },
     people: [],
     organizations: {},
+    teamIds: {},
     refusedScopes: new Set(),
     rateLimit: undefined,
     sentIssuer: issuer,
+    instead: new Map(),
+    before: () => undefined,
     requests: server.requests,
     fail: server.fail,
     renameOrganization(from, to) {

@@ -19,6 +19,8 @@ export interface Faults {
   forged?: boolean;
   /** Replaces `iss` of authorization responses. */
   iss?: string;
+  /** The error code with which every token request is refused. */
+  token?: string;
 }
 
 interface TokenResponse {
@@ -296,6 +298,12 @@ export async function openIdProvider(kind: OpenIdKind, ...redirectUris: string[]
     const { path, req } = context;
     if (/^\/graph\/v1\.0\/(me|users\/[^/]+)\/(checkMemberGroups|getMemberObjects)$/.test(path))
       return graph(context);
+    const { token: error } = state.faults;
+    if (path === shape.routes.token && error !== undefined) {
+      context.status = 400;
+      context.body = { error };
+      return;
+    }
     if (path === shape.routes.authorization) context.query = authorizationQuery(context.query);
     if (path.startsWith("/interaction/") && context.method === "POST") {
       req.body = await bodyOf(req);

@@ -36,6 +36,13 @@ export async function flaws(page: Page, name: string, dresses = Object.keys(DRES
   return [...found, ...said()];
 }
 
+/** Buttons, fields and links outside of text that a finger of 44 px does not fit. */
+export const smallTargets = (page: Page): Promise<string[]> => page.evaluate(SMALL);
+
+const SMALL = `[...document.querySelectorAll("main button, main .button, main input, main select, main summary, header a:not(.skip), header button")]
+  .filter((one) => one.checkVisibility() && !/^(radio|checkbox|hidden)$/.test(one.type) && one.getBoundingClientRect().height < 43.5)
+  .map((one) => one.outerHTML)`;
+
 /** What axe finds wrong with a page, by the rules of WCAG 2.2 A and AA. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);

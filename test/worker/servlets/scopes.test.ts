@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { deploymentOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { fits } from "../../../src/server/kernel/core/glob.ts";
 import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
-import { beyondOwn, isScope, mayBy, scopeFor } from "../../../src/server/kernel/servlets/scopes.ts";
+import {
+  beyondOwn,
+  commonScopes,
+  isScope,
+  mayBy,
+  scopeFor,
+} from "../../../src/server/kernel/servlets/scopes.ts";
 import { withoutOpenId } from "../../../src/server/features/sign-in/token-requests.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { settings } from "../settings.ts";
@@ -23,6 +29,27 @@ describe("a key that somebody makes grants no more than their own:", () => {
   ])("%j, %s: %j", (own, given, isMore) => {
     const configured = { tools: ["*:*"], all: ["*:*", "profile:*"] };
     expect(beyondOwn([given], own, configured)).toBe(isMore ? given : undefined);
+  });
+});
+
+describe("what an app may do for somebody with a role is what both grant:", () => {
+  test.each<[asked: string[] | undefined, role: string[] | undefined, both: string[] | undefined]>([
+    [undefined, undefined, undefined],
+    [undefined, ["hello:*"], ["hello:*"]],
+    [["hello:greet"], undefined, ["hello:greet"]],
+    [["operator", "hello:*"], undefined, ["hello:*"]],
+    [["hello:greet", "notes:*"], ["hello:*"], ["hello:greet"]],
+    [["*:*"], ["hello:*", "profile:support"], ["hello:*"]],
+    [["profile:*"], ["profile:support"], ["profile:support"]],
+    [["reader"], ["hello:*"], ["hello:*"]],
+    [["reader"], ["reader"], ["reader"]],
+    [["hello:*"], ["*:greet"], []],
+    [["other"], ["hello:*"], []],
+    [["operator"], ["hello:*"], []],
+    [["operator"], ["hello:*", "operator"], ["operator"]],
+  ])("%j of %j: %j", (asked, role, both) => {
+    const configured = { reader: ["hello:*", "notes:list"] };
+    expect(commonScopes(asked, role, configured)?.toSorted()).toEqual(both?.toSorted());
   });
 });
 

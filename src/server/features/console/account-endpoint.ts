@@ -26,7 +26,7 @@ export const accountEndpoint = (
     answer,
     async work(visit) {
       const { persons, people } = page;
-      const { principal } = visit.person;
+      const { principal, member } = visit.person;
       if (persons === undefined || principal.name === ANONYMOUS.name)
         return { status: 404, body: deadEndPage("No account", NOBODY) };
       const { form } = visit;
@@ -37,7 +37,7 @@ export const accountEndpoint = (
       const token = await people.token(visit.person, PLACE);
       return {
         status: form === undefined ? 200 : 403,
-        body: accountPage({ name, ...kept, token }),
+        body: accountPage({ name: member?.title ?? name, ...kept, token }),
       };
     },
   });

@@ -84,7 +84,7 @@ function clientsOf(endpoint: Endpoint): Client[] {
       ? undefined
       : hasSignIn
         ? "Signs in on a web page, and takes no key. It would have the rights of whoever signs in there, not those of this key."
-        : "Signs in on a web page, and takes no key. Set OWNER_PASSPHRASE or OAUTH_ISSUERS on the server first.";
+        : "Signs in on a web page, and takes no key. Set OWNER_PASSPHRASE, SIGN_IN or OAUTH_ISSUERS on the server first.";
   const remote = [
     "mcp-remote",
     url,

@@ -9,11 +9,11 @@ import { storageRoom } from "../../kernel/core/storage-room.ts";
 import { listedResources } from "../../kernel/servlets/catalog.ts";
 import { lackingIn } from "../../kernel/settings/lacking.ts";
 import type { ConsoleServer } from "./console-server.ts";
-import { consolePage, type ConsoleSite, type Visited, type Visitor } from "./frame.ts";
+import { consolePage } from "./frame.ts";
 import { act, doneText } from "./operate-actions.ts";
 import { operatePage, operateStyle, type Overview, type WrongKey } from "./operate.ts";
 import { allKeys, counted, type Operated } from "./operator-keys.ts";
-import { addPage, forOperators, type ConsolePage } from "./pages.ts";
+import { addPage, forOperators, type ConsolePage, type Visits } from "./pages.ts";
 import { PAGES } from "../people/paths.ts";
 import { chartStyle, questionIn, usagePage } from "./usage.ts";
 import { pageFor, pageStatus, seeOther } from "../people/view.ts";
@@ -93,22 +93,11 @@ async function overviewOf(
   };
 }
 
-/** How the console knows its visitors, and shows itself to them. */
-interface Visits {
-  visited: Visited;
-  visitorOf(raw: Request): Promise<Visitor>;
-  siteFor(visitor: Visitor): ConsoleSite;
-}
-
 /** Adds the routes of these pages. */
-export function addOperatorPages(
-  app: HonoBase,
-  server: ConsoleServer,
-  { visited, visitorOf, siteFor }: Visits,
-): void {
-  const { paged } = server;
+export function addOperatorPages(app: HonoBase, server: ConsoleServer, visits: Visits): void {
+  const { paged, visitorOf, siteFor } = visits;
 
-  addPage(app, usageOf(server), { visited, siteFor });
+  addPage(app, usageOf(server), visits);
 
   if (paged === undefined) return;
   app.on(["GET", "POST"], PAGES.Operate, ({ req: { raw } }) =>

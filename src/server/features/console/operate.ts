@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import type { KeyRecord } from "../../kernel/auth/key-records.ts";
 import type { InstalledVersion, Published } from "../installs/installs-rows.ts";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
-import { isSafe } from "../../kernel/auth/origin.ts";
+import { isSafe } from "../../kernel/http/private-hosts.ts";
 import type { Lack } from "../../kernel/settings/known-features.ts";
 import { callsPath } from "./calls.ts";
 import {

@@ -4,6 +4,8 @@ import { html } from "hono/html";
 import { demandOwnOrigin } from "../../kernel/auth/origin.ts";
 import type { Markup } from "../../kernel/http/document.ts";
 import { SIGN_IN_PATH } from "../people/paths.ts";
+import type { People } from "../people/people.ts";
+import { pageFor, seeOther, type Paged } from "../people/view.ts";
 import {
   consolePage,
   type ConsoleSite,
@@ -23,22 +25,35 @@ declare module "../../kernel/kernel.ts" {
 export interface ConsolePage extends PageLink {
   /** True if operators alone may open it; otherwise all callers may. */
   isForOperators: boolean;
-  /** Makes what it shows, within the visitor's rate limit. */
+  /** Makes the page, within the visitor's rate limit. Its forms send `token` back, which is empty without a person. */
   show(
     raw: Request,
     visitor: Visitor,
+    token: string,
   ): Promise<{ body: Markup; status?: number; extraStyle?: string }>;
+  /** Handles one of its forms, sent by the principal `by`. Returns the path of the page that follows. */
+  post?(form: URLSearchParams, by: string): Promise<string>;
 }
 
 /** True if the visitor may open the page. */
 export const mayOpen = ({ isForOperators }: ConsolePage, { caller, isOperator }: Visitor) =>
   isForOperators ? isOperator : caller !== undefined;
 
-/** Adds the route of a page. */
+/** How the console knows its visitors, and shows itself to them. */
+export interface Visits {
+  visited: Visited;
+  visitorOf(raw: Request): Promise<Visitor>;
+  siteFor(visitor: Visitor): ConsoleSite;
+  /** Both are absent where the pages for people are turned off. */
+  paged: Paged | undefined;
+  people: People | undefined;
+}
+
+/** Adds the routes of a page. */
 export function addPage(
   app: HonoBase,
   page: ConsolePage,
-  { visited, siteFor }: { visited: Visited; siteFor(visitor: Visitor): ConsoleSite },
+  { visited, visitorOf, siteFor, paged, people }: Visits,
 ): void {
   app.get(page.path, ({ req: { raw } }) =>
     visited(raw, async (visitor, quota) => {
@@ -46,8 +61,26 @@ export function addPage(
       const site = siteFor(visitor);
       if (!mayOpen(page, visitor)) return refused(page, site, visitor);
       await quota.admit?.();
-      const { body, ...how } = await page.show(raw, visitor);
+      const { person } = visitor;
+      const token = page.post && person ? await people?.token(person, page.path) : undefined;
+      const { body, ...how } = await page.show(raw, visitor, token ?? "");
       return consolePage(site, page, body, how);
+    }),
+  );
+  const { post, path } = page;
+  if (post === undefined || paged === undefined) return;
+  app.post(path, ({ req: { raw } }) =>
+    paged(raw, async (shared) => {
+      const visitor = await visitorOf(raw);
+      return pageFor(raw, shared, {
+        answer: ({ body, ...how }) => consolePage(siteFor(visitor), page, body, how),
+        async work({ form, person, isOld }) {
+          if (isOld) return seeOther(path);
+          if (!mayOpen(page, visitor)) return { status: 403, body: forOperators };
+          const isOwn = form && (await shared.people.isForm(form, person, path));
+          return seeOther(isOwn ? await post(form, person.principal.name) : path);
+        },
+      });
     }),
   );
 }
@@ -64,7 +97,8 @@ function refused(page: ConsolePage, site: ConsoleSite, { person }: Visitor) {
 
 export const forOperators: Markup = html`<h1>This page is for operators</h1>
   <p>
-    Sign in as the owner, or with a key that has the scope <code>operator</code>:
+    Sign in as the owner, as a member whom <code>operators</code> in <code>SIGN_IN</code> names, or
+    with a key that has the scope <code>operator</code>:
     <code>npm run keys -- create NAME --scopes operator</code>. Where the server requires no
     authentication, open it on its own machine, where <code>npm run dev</code> listens on loopback
     only.

@@ -64,7 +64,7 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
   const siteFor = (visitor: Visitor, profile?: string): ConsoleSite => ({
     ...parts.site,
     version: settings.SERVER_VERSION,
-    visitor: isOpen ? undefined : visitor.caller?.name,
+    visitor: isOpen ? undefined : (visitor.person?.member?.title ?? visitor.caller?.name),
     pages: pagesFor(visitor),
     hasSignIn: people?.ways !== undefined,
     script: assets && SCRIPT_PATH,
@@ -180,8 +180,9 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
     }),
   );
 
-  addOperatorPages(app, parts, { visited, visitorOf, siteFor });
-  for (const page of added) addPage(app, page, { visited, siteFor });
+  const visits = { visited, visitorOf, siteFor, paged: parts.paged, people };
+  addOperatorPages(app, parts, visits);
+  for (const page of added) addPage(app, page, visits);
 
   app.get(VIEW_PATH, ({ req: { raw } }) =>
     visited(raw, ({ caller }, quota) =>

@@ -30,7 +30,10 @@ export const operatorFeature: Feature = {
   }),
 };
 
-/** The operations of all features; `GET setup` says what the server lacks; `DELETE state?caller=NAME` deletes what all of them store for a caller. */
+/**
+ * The operations of all features. `GET setup` returns the public URL and the missing bindings;
+ * `DELETE state?caller=NAME` deletes what all features store for a caller.
+ */
 function operationsOf(kernel: Kernel): Operations {
   const all = Object.assign({}, ...kernel.started.map((one) => one.operations)) as Operations;
   const { state = {} } = all;

@@ -1,6 +1,6 @@
 /** The pages of a question, as markup. All of them work without scripts. */
 import type { Ways } from "./people.ts";
-import { PAGES } from "./paths.ts";
+import { providerPath, PAGES } from "./paths.ts";
 import { html } from "hono/html";
 import type { Ask } from "../../kernel/core/asks.ts";
 import { timeTag } from "./components.ts";
@@ -42,7 +42,7 @@ interface Question {
  * set out from the origin `at`, to which they come back; empty where this page is there.
  */
 export const signInPage = (
-  { title, proof, issuers }: Ways,
+  { title, proof, providers }: Ways,
   {
     complaint,
     kept = [],
@@ -61,13 +61,30 @@ export const signInPage = (
   html`<h1>Sign in to ${shown(title)}</h1>
     <p>${purposeOf(to).join(" Then you go on to ")}.</p>
     ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert" id="wrong">${complaint}</p>`}
-    ${proof === "" ? "" : credentialForm(proof, kept, complaint !== undefined)}
-    ${issuers.map((host, nth) => {
-      const search = new URLSearchParams({ issuer: String(nth), back });
-      return html`<p>
-        <a href="${at}/account/sign-in?${search.toString()}">Sign in at ${host}</a>
-      </p>`;
-    })}`;
+    ${
+      providers.length > 0 &&
+      html`${providerLinks(providers, { at, back })} ${proof !== "" && html`<p class="or">or</p>`}`
+    }
+    ${proof !== "" && credentialForm(proof, { kept, isWrong: complaint !== undefined, isOnly: providers.length === 0 })}`;
+
+/**
+ * Links to the providers with these titles, from which people come back to the path `back`. A single one is primary.
+ * `at` is this server's origin, or empty. `isOther` has the provider ask which account to use.
+ */
+export const providerLinks = (
+  titles: readonly string[],
+  { at = "", back, isOther }: { at?: string; back: string; isOther?: boolean },
+): Markup =>
+  html`<div class="stack">
+    ${titles.map(
+      (title, nth) =>
+        html`<a
+          class="button ${titles.length === 1 ? "primary" : ""}"
+          href="${at}${providerPath(nth, back, isOther)}"
+          >Continue with ${shown(title)}</a
+        >`,
+    )}
+  </div>`;
 
 /** The reason to sign in, and the page that follows. Reveals nothing of a call, which only its person may see. */
 const purposeOf = (path: string): readonly [why: string, next: string] =>
@@ -90,13 +107,22 @@ const PURPOSES: [start: string, purpose: readonly [string, string]][] = [
   ["/console/calls", ["Sign in to see your calls, and why some have failed.", "Calls"]],
   ["/console/usage", [OPERATORS, "Usage"]],
   ["/console/operate", [OPERATORS, "Operate"]],
+  ["/console/members", [OPERATORS, "Members"]],
   ["/account", ["Sign in to see what this server keeps for you.", "your account"]],
 ];
 
 const credentialForm = (
   proof: string,
-  kept: readonly [string, string][],
-  isWrong: boolean,
+  {
+    kept,
+    isWrong,
+    isOnly,
+  }: {
+    kept: readonly [string, string][];
+    isWrong: boolean;
+    /** True if there is no other way to sign in. */
+    isOnly: boolean;
+  },
 ): Markup =>
   html`<form method="post">
     <label for="credential">${proof[0]?.toUpperCase()}${proof.slice(1)}</label>
@@ -107,11 +133,11 @@ const credentialForm = (
       autocomplete="current-password"
       maxlength="1000"
       required
-      autofocus
+      ${isOnly ? html`autofocus` : ""}
       ${isWrong ? html`aria-invalid="true" aria-describedby="wrong"` : ""}
     />
     ${kept.map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}" />`)}
-    <button class="primary">Continue</button>
+    <button class="${isOnly ? "primary" : ""}">Continue</button>
   </form>`;
 
 /** A page with a message only. */

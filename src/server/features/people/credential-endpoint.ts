@@ -1,5 +1,5 @@
 /** The pages on which a person gives a servlet a secret, or lets it use an account. */
-import { pathOf } from "./errors.ts";
+import { failedSignInBody, pathOf, type FailedRequest } from "./errors.ts";
 import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
@@ -8,9 +8,17 @@ import { limits } from "./limits.ts";
 import { printable, printableText } from "../../kernel/core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
 import { deadEndPage, wordsPage } from "./ask-page.ts";
-import { CALLBACK_PATH } from "./issuer-sign-in.ts";
+import { OTHER } from "./paths.ts";
 import type { AccountRequest, PersonObjects, SecretRequest } from "./person-objects.ts";
-import { notForYou, ownPath, pageFor, seeOther, type PersonPage, type View } from "./view.ts";
+import {
+  notForYou,
+  ownPath,
+  pageFor,
+  refusal,
+  seeOther,
+  type PersonPage,
+  type View,
+} from "./view.ts";
 
 /** The token of the page's form, and the reason why a previous answer was rejected. */
 interface FormState {
@@ -114,7 +122,7 @@ export const connectEndpoint = (request: Request, token: string, page: PersonPag
         return "decline";
       }
       const from = {
-        redirectUri: new URL(CALLBACK_PATH, request.url).href,
+        redirectUri: new URL(page.people.callbackOf(provider), request.url).href,
         back: pathOf(request),
       };
       const address = await persons.at(principal, async (object) =>
@@ -125,13 +133,16 @@ export const connectEndpoint = (request: Request, token: string, page: PersonPag
     done: connected,
   });
 
-/** `/account/sign-in`: leads to an issuer, at which a person signs in. */
+/** `/account/sign-in`: leads to a provider, at which a person signs in. */
 export const signInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
     async open() {
       const { searchParams } = new URL(request.url);
-      const issuer = Number(searchParams.get("issuer"));
-      const { url, cookie } = await page.people.beginAt(issuer, request, ownPath(request));
+      const nth = Number(searchParams.get("provider") ?? NaN);
+      const { url, cookie } = await page.people.beginAt(nth, request, {
+        back: ownPath(request),
+        isOther: searchParams.has(OTHER),
+      });
       return seeOther(url, { "set-cookie": cookie });
     },
     work: async () => notForYou(page.people, request),
@@ -140,21 +151,26 @@ export const signInEndpoint = (request: Request, page: PersonPage): Promise<Resp
 /** `/account/callback`: takes a provider's answer, once, and only from the person who was sent there. */
 export const callbackEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
   pageFor(request, page, {
-    /** A user of an issuer at which this server is a client comes back signed in. */
+    /** Somebody who has signed in at a provider comes back. */
     async open() {
       const signed = await page.people.finish(request);
       if (signed === undefined) return undefined;
+      if ("refusal" in signed) {
+        const bodyFor = (failure: FailedRequest) => failedSignInBody(failure, signed);
+        return { ...refusal(signed.refusal, bodyFor), name: "You were not signed in" };
+      }
       const headers = { "set-cookie": signed.cookie };
-      if (signed.back !== undefined) return seeOther(signed.back, headers);
-      return { status: 200, body: wordsPage("You are signed in", "Open the link again."), headers };
+      const cookie = signed.deletion;
+      if (signed.back !== undefined) return { ...seeOther(signed.back, headers), cookie };
+      const body = wordsPage("You are signed in", "Go back to where you came from, and try again.");
+      return { status: 200, body, headers, cookie };
     },
     async work(visit) {
       const { persons } = page;
       const { name } = visit.person.principal;
-      const { searchParams } = new URL(request.url);
       // Not repeated if the object dies: a code is valid once.
       const finished = await persons?.once(name, async (object) =>
-        object.finishAccount(name, searchParams.toString()),
+        object.finishAccount(name, request.url),
       );
       if (finished === undefined) return { status: 403, body: deadEndPage("Not for you", FOREIGN) };
       const { back, isConnected, failure } = finished;

@@ -14,7 +14,7 @@ import {
 } from "./credential-endpoint.ts";
 import { failurePage } from "./errors.ts";
 import type { Paged } from "./view.ts";
-import { CALLBACK_PATH } from "./issuer-sign-in.ts";
+import { CALLBACK_PATH, callbackPath } from "./provider-sign-in.ts";
 import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "./paths.ts";
 import { People } from "./people.ts";
 import { PersonObject } from "./person-object.ts";
@@ -40,6 +40,8 @@ declare module "../../kernel/kernel.ts" {
     paged?: Paged;
     /** The objects with each person's secrets, accounts and calls. */
     persons?: PersonObjects;
+    /** The providers of accounts, by name; features add theirs when they start. */
+    providers?: Map<string, Provider>;
   }
 }
 
@@ -50,12 +52,10 @@ export const peopleFeature: Feature = {
   start(kernel) {
     const { env, settings, sealer } = kernel;
     const isOn = settings.LINKS === "on";
-    const providers = providersOf(settings, variablesOf(env));
+    const providers = new Map(providersOf(settings, variablesOf(env)));
     const { PROFILES } = env;
     const persons =
-      isOn && PROFILES && sealer
-        ? new PersonObjects(PROFILES, sealer, new Set(providers.keys()))
-        : undefined;
+      isOn && PROFILES && sealer ? new PersonObjects(PROFILES, sealer, providers) : undefined;
     if (isOn && providers.size > 0 && persons === undefined)
       throw new Error(
         "ACCOUNTS is set, and PROFILES or KEY_RING is not bound. Add the Durable Objects to wrangler.toml.",
@@ -65,7 +65,7 @@ export const peopleFeature: Feature = {
     const paged = known && pagedBy(kernel, known, providers);
     return {
       parts: {
-        ...(persons && { persons }),
+        ...(persons && { persons, providers }),
         ...(known && {
           people: known,
           pagesFor: (principal: Principal, raw: Request) => known.pagesFor(principal, raw),
@@ -78,7 +78,9 @@ export const peopleFeature: Feature = {
         Profile: objectClassWith(() => {
           const { sealing } = kernel;
           const tasks = sealing.tasks && { tasks: sealing.tasks };
-          return { sealer: sealing.sealer, providers, ...tasks };
+          const { memberRecord } = kernel;
+          const member = memberRecord && { memberRecord };
+          return { sealer: sealing.sealer, providers, ...tasks, ...member };
         }, PersonObject),
       },
       failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
@@ -97,13 +99,13 @@ export const peopleFeature: Feature = {
         app.get("/account/sign-in", ({ req }) =>
           paged(req.raw, (visited) => signInEndpoint(req.raw, visited)),
         );
-        app.on(methods, CALLBACK_PATH, ({ req }) =>
+        app.on(methods, [CALLBACK_PATH, callbackPath(":provider")], ({ req }) =>
           paged(req.raw, (visited) => callbackEndpoint(req.raw, visited)),
         );
         app.on(methods, SIGN_IN_PATH, ({ req }) =>
           paged(req.raw, (visited) => signedInEndpoint(req.raw, visited)),
         );
-        // Anybody may sign out, also while the records of revoked keys cannot be read.
+        // Anybody may sign out, even while sign-ins cannot be checked.
         app.on(methods, SIGN_OUT_PATH, ({ req: { raw } }) =>
           paged(withoutHeader(raw, "cookie"), (visited) => signOutEndpoint(raw, visited)),
         );

@@ -14,6 +14,19 @@ export const PAGES = {
 /** The path of the page on which people sign in. */
 export const SIGN_IN_PATH = "/sign-in";
 
+/**
+ * The path that leads to the provider of this number, from which people come back to the path `back`. `isOther` has the
+ * provider ask which account to use.
+ */
+export function providerPath(nth: number, back: string, isOther = false): string {
+  const search = new URLSearchParams({ provider: String(nth), back });
+  if (isOther) search.set(OTHER, "1");
+  return `/account/sign-in?${search.toString()}`;
+}
+
+/** The query parameter that has a provider ask which account to use. */
+export const OTHER = "other";
+
 /** The path to which the header's button posts. */
 export const SIGN_OUT_PATH = "/sign-out";
 

@@ -1,8 +1,10 @@
 import type { Authenticator } from "../../kernel/auth/authenticator.ts";
-import { arrivalOf, isLocal, isSafe, originOf } from "../../kernel/auth/origin.ts";
+import { arrivalOf, isLocal, originOf } from "../../kernel/auth/origin.ts";
+import type { Provider } from "../../kernel/auth/account-provider.ts";
 import { revokedKey } from "../../kernel/auth/key-records.ts";
 import { isPassphrase } from "../../kernel/auth/passphrase.ts";
 import { SignInLimiter } from "../../kernel/auth/sign-in-limiter.ts";
+import { isSafe } from "../../kernel/http/private-hosts.ts";
 import { siteOf } from "../../kernel/http/site.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
@@ -10,7 +12,14 @@ import type { Env } from "../../kernel/bindings.ts";
 import type { Settings } from "../../kernel/settings/env.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
-import { cookieFor, cookieIn, IssuerSignIn } from "./issuer-sign-in.ts";
+import { atPages, type MemberAccess, type Members } from "./members.ts";
+import {
+  CALLBACK_PATH,
+  cookieFor,
+  cookieIn,
+  issuerProviders,
+  ProviderSignIn,
+} from "./provider-sign-in.ts";
 import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../../kernel/core/model.ts";
 
 /** Someone at a page of this server. */
@@ -18,6 +27,8 @@ export interface Person {
   principal: Principal;
   /** The nonce of the cookie, to which forms are bound; empty without a cookie. */
   nonce: string;
+  /** What a member of a team may do; undefined for anybody else. */
+  member?: MemberAccess;
 }
 
 /** How people prove themselves. */
@@ -26,8 +37,8 @@ export interface Ways {
   title: string;
   /** The proof that they enter, in words; empty if nothing can be entered. */
   proof: string;
-  /** Hosts of the issuers at which they can sign in. */
-  issuers: readonly string[];
+  /** Titles of the providers at which they can sign in. */
+  providers: readonly string[];
 }
 
 /** The content of the cookie. */
@@ -43,30 +54,44 @@ interface Proof {
 /** The parts of the authenticator (created later) that are used here. */
 type Known = Pick<Authenticator, "isOpen" | "isExposed" | "keys">;
 
+/** The parts of the kernel that are used here, which exist once all features have started. */
+interface Started {
+  readonly authenticator: Known;
+  readonly members?: Members;
+}
+
+/** How a principal is proven, and what it may do. */
+interface Credential {
+  principal: Principal;
+  /** A key or passphrase, hashed as it is configured; for others, what ends their sign-ins when it changes. */
+  secret: string;
+  /** The hash of an API key. */
+  key?: string;
+  member?: MemberAccess;
+}
+
 /** Places of sealed values, so that none can be used as another. */
 const COOKIE_PLACE = "person's cookie";
 const FORM_PLACE = "person's form";
 
 /**
  * The people who may open pages: the owner with the passphrase, holders of API keys, and where no authentication is
- * required anybody; and users of token issuers at which this server is a client.
+ * required anybody; users of token issuers at which this server is a client, and members of a team.
  */
 export class People {
   readonly #settings: Settings;
-  readonly #kernel: { readonly authenticator: Known };
+  readonly #kernel: Started;
   readonly #sealer: Sealer;
   readonly #limiter: SignInLimiter | undefined;
-  readonly #issuers: IssuerSignIn;
+  readonly #issuers: ReturnType<typeof issuerProviders>;
+  readonly #signIn: ProviderSignIn;
 
-  constructor(
-    settings: Settings,
-    env: Env,
-    by: { kernel: { readonly authenticator: Known }; sealer: Sealer },
-  ) {
+  constructor(settings: Settings, env: Env, by: { kernel: Started; sealer: Sealer }) {
     this.#settings = settings;
     this.#kernel = by.kernel;
     this.#sealer = by.sealer;
-    this.#issuers = new IssuerSignIn(settings, env, by.sealer);
+    this.#issuers = issuerProviders(settings, env);
+    this.#signIn = new ProviderSignIn(() => this.#providers, by.sealer);
     this.#limiter = env.ATTEMPTS && new SignInLimiter(env.ATTEMPTS);
   }
 
@@ -74,12 +99,27 @@ export class People {
     return this.#kernel.authenticator;
   }
 
+  get #providers() {
+    return [...(this.#kernel.members?.providers ?? []), ...this.#issuers];
+  }
+
+  /** The client at the issuer of this principal; undefined for one that is not of any. */
+  #issuerOf(name: string): string | undefined {
+    const found = this.#issuers.find(({ id }) => name.startsWith(`${id} `));
+    return found && `${found.id} ${found.provider.clientId}`;
+  }
+
+  #isMember(name: string): boolean {
+    return this.#kernel.members?.knows(name) === true;
+  }
+
   /** The origin of the pages for this caller's user; undefined if nobody could open them as this caller. */
   pagesFor({ name }: Principal, request: Request): string | undefined {
     const { isOpen, isExposed } = this.#authenticator;
     const mayOpen = isOpen
       ? name === ANONYMOUS.name && !isExposed(request)
-      : this.#credentialOf(name) !== undefined && isSafe(new URL(request.url));
+      : (this.#isMember(name) || this.#credentialOf(name) !== undefined) &&
+        isSafe(new URL(request.url));
     return mayOpen ? originOf(request) : undefined;
   }
 
@@ -93,8 +133,8 @@ export class People {
   }
 
   /** Somebody at a page, as a caller: users of issuers have proven no scopes, so where there are some they have none. */
-  callerOf({ principal }: Person): Principal {
-    const isUnknown = this.#issuers.of(principal.name) !== undefined;
+  callerOf({ principal, member }: Person): Principal {
+    const isUnknown = member === undefined && this.#issuerOf(principal.name) !== undefined;
     return isUnknown && this.#settings.SCOPES ? { ...principal, scopes: [] } : principal;
   }
 
@@ -111,8 +151,8 @@ export class People {
     const hasKeys = this.#authenticator.keys.hasAny;
     const entered = [OWNER_PASSPHRASE && "passphrase of this server", hasKeys && "API key"];
     const proof = entered.filter(Boolean).join(" or ");
-    const { hosts } = this.#issuers;
-    return proof === "" && hosts.length === 0 ? undefined : { title, proof, issuers: hosts };
+    const providers = this.#providers.map((one) => one.title);
+    return proof === "" && providers.length === 0 ? undefined : { title, proof, providers };
   }
 
   /** The person of a request by its cookie; undefined without a valid one. */
@@ -125,12 +165,30 @@ export class People {
     const proof = (await this.#sealer.openText(sealed, COOKIE_PLACE)) as Proof | undefined;
     if (proof === undefined) return undefined;
     const { name: of, credential, nonce, until } = proof;
+    if (until < Date.now()) return undefined;
     const { keys } = this.#authenticator;
-    const known = this.#credentialOf(of) ?? ((await keys.find(of)) && this.#credentialOf(of));
-    if (until < Date.now() || known === undefined) return undefined;
+    const known = await this.#known(of);
+    if (known === undefined) return undefined;
     if (known.key !== undefined && (await keys.isRevoked(known.key))) return undefined;
     if (credential !== (await hexDigest(known.secret))) return undefined;
-    return { principal: known.principal, nonce };
+    const { principal, member } = known;
+    return { principal, nonce, ...(member && { member }) };
+  }
+
+  /** As `#credentialOf`, also for keys that were made while the server runs, and for members. Throws `unavailable`. */
+  async #known(name: string): Promise<Credential | undefined> {
+    const { members } = this.#kernel;
+    if (members === undefined || !this.#isMember(name)) {
+      const { keys } = this.#authenticator;
+      return this.#credentialOf(name) ?? ((await keys.find(name)) && this.#credentialOf(name));
+    }
+    try {
+      const member = await members.access(name);
+      return { principal: atPages(name, member), secret: member.seal, member };
+    } catch (error) {
+      if (Fault.from(error).code === "unauthorized") return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -150,17 +208,21 @@ export class People {
     return name === undefined ? undefined : this.#signedIn(name, request);
   }
 
-  /** The address at which a user of this issuer signs in, and comes back to `back`; and the cookie for the way. */
-  beginAt(issuer: number, request: Request, back: string) {
-    return this.#issuers.begin(issuer, request, back);
+  /** The path of the redirect URI of this provider. */
+  callbackOf(provider: Provider): string {
+    return this.#providers.find((one) => one.provider === provider)?.callback ?? CALLBACK_PATH;
   }
 
-  /** Somebody who comes back from an issuer; undefined for anyone else. Throws as `Provider.finish`. */
-  async finish(
-    request: Request,
-  ): Promise<{ person: Person; cookie: string; back?: string } | undefined> {
-    const found = await this.#issuers.finish(request);
-    const signed = found && (await this.#signedIn(found.name, request));
+  /** Begins a sign-in at the provider of this number: see `ProviderSignIn.begin`. */
+  beginAt(nth: number, request: Request, how: { back: string; isOther: boolean }) {
+    return this.#signIn.begin(nth, request, how);
+  }
+
+  /** Finishes a sign-in at a provider: as `ProviderSignIn.finish`, with the person and their cookie if let in. */
+  async finish(request: Request) {
+    const found = await this.#signIn.finish(request);
+    if (found === undefined || "refusal" in found) return found;
+    const signed = await this.#signedIn(found.name, request);
     return signed && { ...found, ...signed };
   }
 
@@ -168,22 +230,34 @@ export class People {
     name: string,
     request: Request,
   ): Promise<{ person: Person; cookie: string } | undefined> {
-    const known = this.#credentialOf(name);
+    const known = await this.#known(name);
     if (known === undefined) return undefined;
+    // The forms of the same person in other tabs stay valid.
+    const before = await this.of(request);
     const proof: Proof = {
       name,
       credential: await hexDigest(known.secret),
-      nonce: crypto.getRandomValues(new Uint8Array(16)).toHex(),
+      nonce: before?.principal.name === name ? before.nonce : newNonce(),
       until: Date.now() + limits.personMs,
     };
     const sealed = await this.#sealer.sealText(proof, COOKIE_PLACE);
     const cookie = cookieFor(request, COOKIE, sealed, limits.personMs);
-    return { person: { principal: known.principal, nonce: proof.nonce }, cookie };
+    const { principal, member } = known;
+    return { person: { principal, nonce: proof.nonce, ...(member && { member }) }, cookie };
   }
 
-  /** The cookie that ends the sign-in. */
+  /** The cookie that ends the sign-in in this browser. */
   signOut(request: Request): string {
     return cookieFor(request, COOKIE, "", 0);
+  }
+
+  /** Ends a member's sign-in everywhere; false for anybody else. */
+  async signOutEverywhere(request: Request): Promise<boolean> {
+    const { members } = this.#kernel;
+    const person = members && (await this.of(request));
+    if (person?.member === undefined) return false;
+    await members!.signOut(person.principal.name);
+    return true;
   }
 
   /** The token in a form, which shows that it was made for this person and these words (a call, a question). */
@@ -212,11 +286,11 @@ export class People {
     return hashed !== undefined && (await isPassphrase(entered, hashed)) ? OWNER : undefined;
   }
 
-  /** The secret by which this principal is proven, hashed as it is configured, and what it may do. */
-  #credentialOf(name: string): { principal: Principal; secret: string; key?: string } | undefined {
+  /** How this principal is proven, if that is known without waiting. */
+  #credentialOf(name: string): Credential | undefined {
     const { OWNER_PASSPHRASE: passphrase } = this.#settings;
     if (name === OWNER) return passphrase ? { principal: { name }, secret: passphrase } : undefined;
-    const issuer = this.#issuers.of(name);
+    const issuer = this.#issuerOf(name);
     if (issuer !== undefined) return { principal: { name }, secret: issuer };
     const key = this.#authenticator.keys.named(name);
     if (key === undefined || (key.expires ?? Infinity) <= Date.now()) return undefined;
@@ -225,6 +299,8 @@ export class People {
     return { principal, secret, key: secret };
   }
 }
+
+const newNonce = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex();
 
 /** The principal of the passphrase. */
 const OWNER = "owner";

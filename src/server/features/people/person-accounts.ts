@@ -34,6 +34,8 @@ interface Parts {
   sql: SqlStorage;
   sealer: Sealer;
   providers: ReadonlyMap<string, Provider>;
+  /** The token of the person's own sign-in, if that is an account of this name: see `MemberRecord.token`. */
+  signedIn(grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
 
 /** The accounts of one person, in the person's object. Tokens are renewed by one request at a time for each account. */
@@ -59,7 +61,10 @@ export class PersonAccounts {
       const known = await this.#read(id);
       if (known !== undefined && covers(known, grant) && (await this.#isUsable(known)))
         return "connected";
-      const { sql } = this.#parts();
+      const { sql, signedIn } = this.#parts();
+      const own = await settled(() => signedIn(grant));
+      // Why a token cannot be had now is said where it is used.
+      if (!("value" in own) || own.value !== undefined) return "connected";
       const declined = firstRow(
         sql.exec<{ at: number }>("SELECT at FROM declined WHERE id = ?", id),
       );
@@ -88,8 +93,12 @@ export class PersonAccounts {
     return url;
   }
 
-  /** Takes a provider's answer, once; undefined for an answer to nothing that was begun here. */
-  async finish(answer: URLSearchParams): Promise<FinishedAccount | undefined> {
+  /** Takes the address to which a provider sends back, once; undefined for an answer to nothing that was begun here. */
+  async finish({
+    origin,
+    pathname,
+    searchParams: answer,
+  }: URL): Promise<FinishedAccount | undefined> {
     const before = this.#timesForgotten;
     const { sql, sealer } = this.#parts();
     const state = await hexDigest(answer.get("state") ?? "");
@@ -99,6 +108,8 @@ export class PersonAccounts {
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
     const { grant, begun, back, at } = decoded(opened) as Connecting;
+    // The answer of another provider has come to another address.
+    if (begun.redirectUri !== origin + pathname) return undefined;
     try {
       const provider = this.#provider(grant.account);
       if (provider.identity !== at)
@@ -106,7 +117,7 @@ export class PersonAccounts {
           "unavailable",
           `This server has another provider ${grant.account} by now. Connect the account again.`,
         );
-      const tokens = await provider.finish(answer, begun);
+      const tokens = (await provider.finish(answer, begun))?.tokens;
       if (tokens !== undefined && this.#timesForgotten !== before) {
         await provider.revoke(tokens).catch(logError);
         return undefined;
@@ -135,7 +146,7 @@ export class PersonAccounts {
     const known = await this.#read(await idOf(grant));
     // A call may have found the account connected before its servlet's manifest named more hosts.
     if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
-      return { value: undefined };
+      return settled(() => this.#parts().signedIn(grant, refused));
     const { tokens, grantedAt } = known;
     const isOver = (tokens.expires ?? Infinity) <= Date.now() + ACCOUNT_MARGIN_MS;
     // A host that refuses even new tokens does so for another reason.
@@ -191,7 +202,7 @@ export class PersonAccounts {
     if (known?.tokens.access !== access) return known?.tokens.access;
     const { refresh } = known.tokens;
     const provider = this.#provider(known.account);
-    const tokens = refresh === undefined ? undefined : await provider.refresh(refresh);
+    const tokens = refresh === undefined ? undefined : (await provider.refresh(refresh))?.tokens;
     // Its person may have disconnected or connected it meanwhile.
     const current = await this.#read(id);
     if (current === undefined && tokens !== undefined)

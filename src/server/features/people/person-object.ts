@@ -1,13 +1,19 @@
 import type { Provider } from "../../kernel/auth/account-provider.ts";
 import type { TasksOf } from "../../kernel/calls/task-object.ts";
 import type { AccountGrant } from "../../kernel/servlets/deployment.ts";
-import { settled } from "../../kernel/core/settled.ts";
+import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { limits } from "./limits.ts";
-import { ListedCalls, LISTED_TABLE, type ListedCall } from "../../kernel/calls/listed-calls.ts";
+import {
+  isEnded,
+  ListedCalls,
+  LISTED_TABLE,
+  type ListedCall,
+} from "../../kernel/calls/listed-calls.ts";
 import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
+import type { MemberParts, MemberRecord } from "./members.ts";
 import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import { Sealer } from "../../kernel/storage/vault.ts";
@@ -23,6 +29,8 @@ interface PersonServer {
   readonly sealer: Sealer;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly tasks?: TasksOf;
+  /** As in `Parts`. */
+  memberRecord?(parts: MemberParts): MemberRecord;
 }
 
 /**
@@ -36,6 +44,7 @@ export class PersonObject extends DurableObject<object> {
   #sealer: Sealer | undefined;
   #kept = Promise.withResolvers<void>();
   #ofPrincipal: PersonAccounts | undefined;
+  #member: MemberRecord | undefined;
   readonly #listed = new ListedCalls(this.#sql);
 
   constructor(state: DurableObjectState, env: object, server: PersonServer) {
@@ -98,9 +107,9 @@ export class PersonObject extends DurableObject<object> {
     return settled(() => this.#accounts(principal).begin(grant, from));
   }
 
-  /** Takes the provider's answer, once; undefined for an answer to nothing that this person has begun. */
-  async finishAccount(principal: string, answer: string) {
-    return this.#accounts(principal).finish(new URLSearchParams(answer));
+  /** Takes the address of the provider's answer, once; undefined for an answer to nothing that this person has begun. */
+  async finishAccount(principal: string, address: string) {
+    return this.#accounts(principal).finish(new URL(address));
   }
 
   /** Records that the person refuses to connect an account. */
@@ -125,7 +134,7 @@ export class PersonObject extends DurableObject<object> {
   async note(call: string, until: number): Promise<void> {
     this.#dropOldCalls();
     this.#sql.exec("INSERT OR REPLACE INTO calls VALUES (?, ?)", call, until);
-    await this.#alarm.set(Date.now() + limits.taskMs);
+    await this.#wakeBy(Date.now() + limits.taskMs);
   }
 
   async summary(principal: string): Promise<PersonSummary> {
@@ -142,13 +151,13 @@ export class PersonObject extends DurableObject<object> {
   /** Adds or updates a call or session in the list. */
   async list(principal: string, listed: ListedCall): Promise<void> {
     await this.#listed.put(listed, this.#sealerOf(principal));
-    await this.#alarm.set(Date.now() + limits.taskMs);
+    await this.#wakeBy(Date.now() + limits.taskMs);
   }
 
   /** Keeps it in the list until this Unix time in ms, at least. */
   async prolong(id: string, until: number): Promise<void> {
     await this.#listed.prolong(id, until);
-    await this.#alarm.set(Math.max(until, Date.now() + limits.taskMs));
+    await this.#wakeBy(Math.max(until, Date.now() + limits.taskMs));
   }
 
   /** Takes it out of the list. */
@@ -182,16 +191,64 @@ export class PersonObject extends DurableObject<object> {
       }
     }
     await this.#accounts(principal).forgetAll();
+    const putBack = this.#memberOf(principal)?.lasting();
     await this.ctx.storage.deleteAll();
     this.#sql.exec(SCHEMA);
+    putBack?.();
+  }
+
+  /** Calls a method of this member's record. */
+  member(principal: string, method: string, args: readonly unknown[]): Promise<Settled<unknown>> {
+    return settled(async () => {
+      const record = this.#memberOf(principal);
+      if (record === undefined) throw new Error("This server has no members");
+      const { kv } = this.ctx.storage;
+      // Each write costs.
+      if (kv.get(PRINCIPAL) !== principal) kv.put(PRINCIPAL, principal);
+      return (record as unknown as Record<string, (...all: readonly unknown[]) => unknown>)[
+        method
+      ]!(...args);
+    });
   }
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
-    return this.#alarm.ring(info, async () => {
+    return this.#alarm.ring(info, async (now) => {
       this.#dropOldCalls();
+      const principal = this.ctx.storage.kv.get<string>(PRINCIPAL);
+      if (principal !== undefined) await this.#memberOf(principal)?.ring(now);
       const next = this.#listed.nextEnd();
-      if (next !== undefined) await this.#alarm.set(next);
+      if (next !== undefined) await this.#wakeBy(next);
     });
+  }
+
+  /** Sets the alarm to this Unix time in ms, unless it is set earlier. */
+  async #wakeBy(at: number): Promise<void> {
+    const planned = (await this.ctx.storage.getAlarm()) ?? Infinity;
+    if (at < planned || !(await this.#alarm.isPlanned())) await this.#alarm.set(at);
+  }
+
+  #memberOf(principal: string): MemberRecord | undefined {
+    return (this.#member ??= this.#server.memberRecord?.({
+      principal,
+      kv: this.ctx.storage.kv,
+      sealer: this.#sealerOf(principal),
+      wakeBy: (at) => this.#wakeBy(at),
+      hasCalls: async () => (await this.#openCalls(principal)).length > 0,
+      stopCalls: async (reason) => {
+        const tasks = this.#server.tasks?.({ name: principal, isAtPage: true }, async () => {});
+        for (const id of await this.#openCalls(principal)) await tasks?.stop(id, reason);
+      },
+    }));
+  }
+
+  /** The ids of the calls that wait, or go on without their client. */
+  async #openCalls(principal: string): Promise<string[]> {
+    const noted = this.#sql.exec<{ id: string }>("SELECT id FROM calls").toArray();
+    const listed = await this.listed(principal);
+    const open = listed.filter(({ kind, status }) => kind === "call" && !isEnded({ status }));
+    const ended = new Set(listed.filter((one) => isEnded(one)).map(({ id }) => id));
+    const all = [...noted, ...open].map(({ id }) => id);
+    return [...new Set(all)].filter((id) => !ended.has(id));
   }
 
   #dropOldCalls(): void {
@@ -209,6 +266,7 @@ export class PersonObject extends DurableObject<object> {
       sql: this.#sql,
       sealer: this.#sealerOf(principal),
       providers: this.#server.providers,
+      signedIn: async (grant, refused) => this.#memberOf(principal)?.token(grant, refused),
     })));
   }
 
@@ -228,6 +286,9 @@ interface Row extends Record<string, SqlStorageValue> {
   id: string;
   sealed: ArrayBuffer;
 }
+
+/** The key of the principal's name, which the alarm needs. */
+const PRINCIPAL = "principal";
 
 const SCHEMA = `${ACCOUNT_TABLES}${LISTED_TABLE}
 CREATE TABLE IF NOT EXISTS secrets (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);

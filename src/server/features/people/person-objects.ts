@@ -1,3 +1,4 @@
+import type { Provider } from "../../kernel/auth/account-provider.ts";
 import type { AccountGrant, AccountState } from "../../kernel/servlets/deployment.ts";
 import type { SecretRef } from "./person.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
@@ -29,13 +30,12 @@ export interface AccountRequest {
 export class PersonObjects {
   readonly #objects: DurableObjectNamespace<PersonObject>;
   readonly #sealer: Sealer;
-  /** The names of the providers. */
-  readonly #providers: ReadonlySet<string>;
+  readonly #providers: ReadonlyMap<string, Provider>;
 
   constructor(
     objects: DurableObjectNamespace<PersonObject>,
     sealer: Sealer,
-    providers: ReadonlySet<string>,
+    providers: ReadonlyMap<string, Provider>,
   ) {
     this.#objects = objects;
     this.#sealer = sealer;

@@ -10,7 +10,7 @@ import type { PersonObjects } from "./person-objects.ts";
 import type { Tasks } from "../../kernel/calls/task-object.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import type { CallerQuota, Principal } from "../../kernel/core/model.ts";
-import { failureBody, ownLink, pathOf } from "./errors.ts";
+import { failureBody, ownLink, pathOf, type FailedRequest } from "./errors.ts";
 import { PAGES, SIGN_IN_PATH } from "./paths.ts";
 import { viewStyle } from "./framed-view.ts";
 import { html } from "hono/html";
@@ -25,6 +25,8 @@ export interface View {
   status: number;
   body: Markup;
   headers?: Record<string, string>;
+  /** A cookie to set besides one in `headers`. */
+  cookie?: string;
   /** True if the page's script has something to show in a frame. */
   isFramed?: boolean;
   /** True for a page that leads nowhere but home: for those who have not signed in, or no longer. */
@@ -118,18 +120,25 @@ export async function pageFor(
     const view = await work({ request, person: signed.person, form, isOld: true });
     return { ...view, headers: { ...view.headers, ...headers } };
   };
-  const view = await made().catch((error: unknown) => refusal(error, request));
+  const view = await made().catch((error: unknown) =>
+    refusal(error, (failure) => failureBody({ ...failure, path: pathOf(request) })),
+  );
   return view.isAlone === true ? plain(page, view) : answer(view);
 }
 
 const plain = (
   page: PersonPage,
-  { status, body, headers, isFramed, name }: View,
-): Promise<Response> =>
-  documentOf(page, body, {
-    ...{ status, headers: new Headers(headers), ...(name !== undefined && { name }) },
+  { status, body, headers: given, cookie, isFramed, name }: View,
+): Promise<Response> => {
+  const headers = new Headers(given);
+  if (cookie !== undefined) headers.append("set-cookie", cookie);
+  return documentOf(page, body, {
+    status,
+    headers,
+    ...(name !== undefined && { name }),
     ...(isFramed && page.script !== undefined && { script: page.script, extraStyle: viewStyle }),
   });
+};
 
 /** Has its visitor sign in, and leads on to the path in `?back=`. */
 export const signedInEndpoint = (request: Request, page: PersonPage): Promise<Response> =>
@@ -141,17 +150,29 @@ export const signOutEndpoint = (request: Request, page: PersonPage): Promise<Res
     async open() {
       if (request.method !== "POST") return seeOther(PAGES.Home);
       const headers = { "set-cookie": page.people.signOut(request) };
-      return { status: 200, isAlone: true, name: "Signed out", body: signedOut, headers };
+      const isEverywhere = await page.people.signOutEverywhere(request).catch(onlyHere);
+      const body = signedOut(isEverywhere);
+      return { status: 200, isAlone: true, name: "Signed out", body, headers };
     },
     work: async () => seeOther(PAGES.Home),
   });
 
-const signedOut = html`<h1>You are signed out</h1>
-  <p>You can close this page.</p>
-  <p class="acts">
-    <a class="button" href="${PAGES.Home}">Go to the home page</a>
-    <a class="button" href="${SIGN_IN_PATH}">Sign in again</a>
-  </p>`;
+/** The browser is signed out even if its person cannot be looked up now. */
+function onlyHere(error: unknown): false {
+  report(error);
+  return false;
+}
+
+const signedOut = (isEverywhere: boolean): Markup =>
+  html`<h1>You are signed out</h1>
+    <p>
+      ${isEverywhere && "So are your other browsers, and the apps that you let use this server: they ask you to sign in when you use them again."}
+      You can close this page.
+    </p>
+    <p class="acts">
+      <a class="button" href="${PAGES.Home}">Go to the home page</a>
+      <a class="button" href="${SIGN_IN_PATH}">Sign in again</a>
+    </p>`;
 
 /** The path in `?back=`, which is the home page's by default. Throws `invalid_params` for one that leads elsewhere. */
 export function ownPath({ url }: Request): string {
@@ -242,14 +263,15 @@ export function pageStatus(fault: Fault): number {
   return status === 200 ? 400 : status;
 }
 
-function refusal(error: unknown, request: Request): View {
+/** The page of a failed request; `bodyFor` makes its body. */
+export function refusal(error: unknown, bodyFor: (failure: FailedRequest) => Markup): View {
   const fault = report(error);
   const after = retryAfterOf(fault);
   const status = pageStatus(fault);
   return {
     status,
     isAlone: true,
-    body: failureBody({ status, message: fault.message, path: pathOf(request) }),
+    body: bodyFor({ status, message: fault.message }),
     ...(after !== undefined && { headers: { "retry-after": after } }),
   };
 }

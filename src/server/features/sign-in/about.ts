@@ -2,7 +2,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 
 export default {
   bindings: ["GRANTS", "OAUTH_KV"],
-  off: "sign-in by a passphrase",
+  off: "sign-in by a passphrase or at a team's providers",
   settings: ["ENTERPRISE_ISSUERS"],
   optional: {
     add: "Bind OAUTH_KV, GRANTS and ATTEMPTS in wrangler.toml: npm run passphrase adds the lines",

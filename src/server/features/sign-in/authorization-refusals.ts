@@ -70,7 +70,9 @@ export function refusalOf(error: unknown): SignInRefusal {
     return { status: 400, reason: `${error.description}.`, back: error.redirectTo };
   }
   if (!(error instanceof Fault)) throw error;
-  return { status: httpStatus(error), reason: error.message, retryAfter: retryAfterOf(error) };
+  const { code, message: reason } = error;
+  const hasLinks = code === "unauthorized";
+  return { status: httpStatus(error), reason, hasLinks, retryAfter: retryAfterOf(error) };
 }
 
 /** The fields of the form. */

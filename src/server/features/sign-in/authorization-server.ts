@@ -1,4 +1,5 @@
 import {
+  GrantType,
   OAuthAuthorizationServer,
   OAuthError,
   type AuthRequest,
@@ -25,13 +26,15 @@ import {
   storedClient,
   storeWith,
 } from "./client-documents.ts";
-import { consentPage, refusalPage } from "./consent-page.ts";
+import { consentPage, refusalPage, type ClientRequest } from "./consent-page.ts";
 import type { Site } from "../../kernel/http/site.ts";
 import { ASSERTION_GRANT, enterpriseAuthorization, type EnterpriseProps } from "./enterprise.ts";
 import type { Fetch } from "../../kernel/auth/fetch-json.ts";
 import { audienceOf, unifyResource } from "../../kernel/auth/metadata.ts";
-import { arrivalOf, arrivedAs, isSafe } from "../../kernel/auth/origin.ts";
+import { arrivalOf, arrivedAs } from "../../kernel/auth/origin.ts";
+import { isSafe } from "../../kernel/http/private-hosts.ts";
 import { isPassphrase } from "../../kernel/auth/passphrase.ts";
+import type { AppRequest, AppServer, MemberApps, MemberGrant } from "./member-apps.ts";
 import { mayLeadTo } from "./redirects.ts";
 import { Refreshes, type RefreshesOptions } from "./refreshes.ts";
 import { SignInLimiter } from "../../kernel/auth/sign-in-limiter.ts";
@@ -42,6 +45,8 @@ const ORIGINS = 20;
 
 /** Configuration and bindings of the authorization server. */
 export interface AuthorizationServerOptions extends Site, SignInContext, RefreshesOptions {
+  /** Makes the apps of a team's members, for this authorization server; undefined without a team. */
+  memberApps: ((server: AppServer) => MemberApps) | undefined;
   /** The configured scopes with the patterns that each grants; undefined if none are configured. */
   scopes: Readonly<Record<string, readonly string[]>> | undefined;
   fetch: Fetch;
@@ -50,7 +55,7 @@ export interface AuthorizationServerOptions extends Site, SignInContext, Refresh
   enterprises: readonly Enterprise[];
 }
 
-/** Data that is stored with a grant. */
+/** Data that is stored with a grant of the owner, or of an enterprise's user. */
 interface Props extends Partial<EnterpriseProps> {
   /** Hash of the passphrase at the time of the grant. */
   seal: string;
@@ -105,7 +110,16 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
   const refreshes = new Refreshes(owner);
   const byOrigin = new Map<string, OAuthAuthorizationServer<Env>>();
   // Tokens are bound to the passphrase: changing it revokes all of them.
-  const seal = owner.passphrase;
+  const seal = owner.passphrase ?? "";
+  const members = owner.memberApps?.({
+    limiter,
+    granted,
+    described,
+    complete,
+    asked: askedIn,
+    hasOwner: owner.passphrase !== undefined,
+    scopes: owner.scopes ?? {},
+  });
 
   /** The audience of tokens. Tokens for an assertion keep the URL that it names, since the assertion is signed. */
   const resourcesOf = (request: Request): string[] => {
@@ -141,12 +155,11 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
       refreshTokenIdleTTL: limits.refreshTokenMs / 1000,
       // Narrowed by `mayLeadTo`, here and at `/authorize`.
       allowPrivateUseRedirectUris: true,
-      tokenExchangeCallback: ({ props }) => {
-        if (props.seal !== seal) {
-          throw new OAuthError("invalid_grant", {
-            description: "The passphrase has changed since this token was issued: sign in again",
-          });
-        }
+      tokenExchangeCallback: async ({ grantType, props }) => {
+        const grant = props as Props | MemberGrant;
+        if (!("member" in grant)) demandSeal(grant.seal);
+        else if (members === undefined) demandSeal();
+        else await members.demand(grant, grantType === GrantType.REFRESH_TOKEN);
       },
       clientRegistrationCallback: async ({ clientMetadata, request: registration }) => {
         // The library has checked that these are strings.
@@ -179,6 +192,14 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return made;
   }
 
+  /** Throws the error of the token endpoint unless the grant is sealed with the current passphrase. */
+  function demandSeal(sealed?: string): void {
+    if (owner.passphrase !== undefined && sealed === seal) return;
+    throw new OAuthError("invalid_grant", {
+      description: "The passphrase has changed since this token was issued: sign in again",
+    });
+  }
+
   /** The store for one request. Token requests use the client as approved, not its current document. */
   function envFor(request: Request, isForTokens: boolean, base = store): Env {
     const find = async (id: string) => {
@@ -209,26 +230,40 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     );
   }
 
-  /** The consent page; each handle on it is valid once, in this browser. */
-  async function ask(oauth: OAuthHelpers, request: Request, complaint?: string) {
+  /** The authorization request. Throws its refusal if it has no PKCE. */
+  async function askedIn({ oauth, request }: AppRequest): Promise<AuthRequest> {
     const asked = await oauth.parseAuthRequest(request);
-    if (asked.codeChallenge === undefined) {
-      throw refused(
-        asked,
-        "invalid_request",
-        "The request has no code_challenge: send one with code_challenge_method S256",
-      );
-    }
-    const scopes = granted(asked, request);
-    if (complaint === undefined) await limiter.page(request);
+    if (asked.codeChallenge !== undefined) return asked;
+    throw refused(
+      asked,
+      "invalid_request",
+      "The request has no code_challenge: send one with code_challenge_method S256",
+    );
+  }
+
+  /** A client's request, for its page. */
+  async function described(
+    asked: AuthRequest,
+    { oauth, request }: AppRequest,
+    scopes: readonly string[],
+  ): Promise<ClientRequest> {
     const client = await oauth.describeConsent(asked);
     client.scope = withoutOpenId(client.scope, owner.isScope);
     if (isDocumentUrl(asked.clientId)) client.clientDomain = new URL(asked.clientId).hostname;
-    const { handle, headers } = await oauth.beginConsent(asked);
     const { origin } = new URL(request.url);
     const profile = profileOf(asked, request);
-    const of = { client, handle, headers, complaint, profile };
-    return consentPage({ site: owner, origin, ...of, scopes: grantsOf(scopes, profile?.name) });
+    return { site: owner, origin, client, profile, scopes: grantsOf(scopes, profile?.name) };
+  }
+
+  /** The consent page; each handle on it is valid once, in this browser. */
+  async function ask(app: AppRequest, complaint?: string): Promise<Response> {
+    const { oauth, request } = app;
+    const asked = await askedIn(app);
+    const scopes = granted(asked, request);
+    if (complaint === undefined) await limiter.page(request);
+    const client = await described(asked, app, scopes);
+    const { handle, headers } = await oauth.beginConsent(asked);
+    return consentPage(client, { handle, headers, complaint });
   }
 
   /** The name and title of the profile that a request is for; undefined for the whole server. */
@@ -247,26 +282,44 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     return new Map(scopes.map((scope) => [scope, patterns(scope).flatMap(there)]));
   }
 
-  async function decide(oauth: OAuthHelpers, request: Request): Promise<Response> {
+  async function decide(app: AppRequest): Promise<Response> {
+    const { oauth, request } = app;
     const form = await formOf(request);
+    const decided = await members?.decide(app, form);
+    if (decided !== undefined) return decided;
     const handle = form.get("handle") ?? "";
     if (form.get("decision") !== "allow") {
       const { headers } = await oauth.denyConsent(request, handle);
       return new Response(null, { status: 303, headers });
     }
-    const isOwner = () => isPassphrase(form.get("passphrase") ?? "", owner.passphrase);
+    const isOwner = () => isPassphrase(form.get("passphrase") ?? "", seal);
     if (!(await limiter.passphrase(request, isOwner))) {
-      return ask(oauth, request, "Wrong passphrase. Enter the passphrase of this server.");
+      return ask(app, "Wrong passphrase. Enter the passphrase of this server.");
     }
     const { request: asked, headers } = await oauth.approveConsent(request, handle);
     await limiter.pageAllowed(request);
     const scope = granted(asked, request);
+    const props: Props = { seal, isLimited: scope.length > 0 };
+    return complete(asked, oauth, { headers, scope, props, userId: "owner" });
+  }
+
+  /** Leads the browser back to an approved client, with its code. */
+  async function complete(
+    asked: AuthRequest,
+    oauth: OAuthHelpers,
+    {
+      headers,
+      scope,
+      props,
+      userId,
+    }: { headers: Headers; scope: string[]; props: object; userId: string },
+  ): Promise<Response> {
     const { redirectTo } = await oauth.completeAuthorization({
       request: asked,
-      userId: "owner",
+      userId,
       metadata: {},
       scope,
-      props: { seal, isLimited: scope.length > 0 } satisfies Props,
+      props,
       // One app on two devices is one client.
       revokeExistingGrants: false,
     });
@@ -282,15 +335,25 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
     async verify(token, request, profile) {
       if (token.split(":").length !== 3) return undefined;
       const validated = (resource: string) =>
-        serverOf(request).validateToken<Props>(resource, token, envFor(request, true));
+        serverOf(request).validateToken<Props | MemberGrant>(
+          resource,
+          token,
+          envFor(request, true),
+        );
       let found: Awaited<ReturnType<typeof validated>> = null;
       if (profile !== undefined) found = await validated(audienceOf(request, profile));
       const isForProfile = found !== null;
       for (const resource of resourcesOf(request)) found ??= await validated(resource);
-      if (found === null || found.props.seal !== seal) return undefined;
-      const { name = "owner" } = found.props;
-      const principal = { name, ...(found.props.isLimited && { scopes: found.scope }) };
-      return { principal, expires: found.expiresAt * 1000, isForProfile };
+      if (found === null) return undefined;
+      const { props, scope, expiresAt } = found;
+      const expires = expiresAt * 1000;
+      if ("member" in props) {
+        const holder = await members?.holder(props, scope);
+        return holder && { ...holder, expires: Math.min(expires, holder.expires), isForProfile };
+      }
+      if (owner.passphrase === undefined || props.seal !== seal) return undefined;
+      const { name = "owner", isLimited } = props;
+      return { principal: { name, ...(isLimited && { scopes: scope }) }, expires, isForProfile };
     },
     async authorize(sent) {
       try {
@@ -300,9 +363,10 @@ export function authorizationServer(owner: AuthorizationServerOptions): Authoriz
         }
         const request = unified(sent);
         const oauth = serverOf(request).getOAuthApi(envFor(request, false));
-        if (request.method === "POST") return await decide(oauth, request);
+        const app = { oauth, request };
+        if (request.method === "POST") return await decide(app);
         demandNavigation(request);
-        return await ask(oauth, request);
+        return (await members?.ask(app)) ?? (await ask(app));
       } catch (error) {
         return refusalPage(owner, refusalOf(error));
       }

@@ -1,25 +1,27 @@
-/** The page on which the owner approves a client. */
+/** The page on which the owner or a member of a team approves a client. */
 import type { ConsentDescription } from "@cloudflare/workers-oauth-provider";
 import { html } from "hono/html";
 import { limits } from "./limits.ts";
 import { OPERATOR_SCOPE } from "../../kernel/core/model.ts";
 import { isAppLink, receiverOf } from "./redirects.ts";
-import { documentOf, shown, policySourceOf, type Markup } from "../../kernel/http/document.ts";
+import {
+  documentOf,
+  hiddenFields,
+  linked,
+  policySourceOf,
+  shown,
+  type Markup,
+} from "../../kernel/http/document.ts";
 import type { Site } from "../../kernel/http/site.ts";
 
-interface ConsentRequest {
+/** A client, and what it asks for. */
+export interface ClientRequest {
   site: Site;
-  /** The origin of this server in the owner's browser. */
+  /** The origin of this server in the person's browser. */
   origin: string;
   client: ConsentDescription;
-  /** The consent handle; the form sends it back. */
-  handle: string;
-  /** Headers that bind the handle to this browser; the response adds to them. */
-  headers: Headers;
   /** The scopes that the client asks for, with the patterns that each grants; empty for no restriction. */
   scopes: ReadonlyMap<string, readonly string[]>;
-  /** The reason why the previous attempt failed. */
-  complaint: string | undefined;
   /** The profile that the client gets access to; undefined for the whole server. */
   profile: { name: string; title: string } | undefined;
 }
@@ -37,12 +39,11 @@ function inWords(pattern: string): string {
 
 const code = (text: string): Markup => html`<code>${shown(text)}</code>`;
 
-/**
- * Asks the owner whether to approve a client. The client's own description is shown as plain text.
- * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
- */
-export async function consentPage(question: ConsentRequest): Promise<Response> {
-  const { site, origin, client, handle, headers, scopes, complaint, profile } = question;
+/** Which client asks for which scopes, in words. The client's own description is shown as plain text. */
+function described(
+  { site, origin, client, scopes, profile }: ClientRequest,
+  isForMember: boolean,
+): Markup {
   const unknown = client.scope.filter((scope) => !scopes.has(scope));
   const name = html`<bdi>${shown(client.clientName)}</bdi>`;
   const known =
@@ -59,7 +60,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
           That is ${program}. Continue only if you have just started to sign in from it.
         </p>`
       : "";
-  const body = html`<p class="dim">Sign-in to <strong>${site.title}</strong> at ${origin}</p>
+  return html`<p class="dim">Sign-in to <strong>${site.title}</strong> at ${origin}</p>
     <h1>
       Let ${name} use
       ${profile === undefined ? "" : html`<bdi>${shown(profile.title)}</bdi> of `}${site.title}?
@@ -72,7 +73,7 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
         scopes.size === 0
           ? html`<li>
               use every tool, resource and prompt of
-              ${profile === undefined ? "this server" : html`the profile ${code(profile.name)}, and nothing else of this server`}
+              ${profile === undefined ? "this server" : html`the profile ${code(profile.name)}, and nothing else of this server`}${isForMember && ", as far as you may use them"}
             </li>`
           : [...scopes].map(
               ([scope, patterns]) =>
@@ -82,10 +83,6 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
             )
       }
     </ul>
-    <p>
-      Access ends after ${limits.refreshTokenMs / 86_400_000} days without use, or when the
-      passphrase changes.
-    </p>
     ${
       scopes.has(OPERATOR_SCOPE)
         ? html`<p class="notice" role="note">
@@ -94,39 +91,99 @@ export async function consentPage(question: ConsentRequest): Promise<Response> {
           </p>`
         : ""
     }
-    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that this server does not know: ${unknown.map((scope) => html`${code(scope)} `)}</p>`}
+    ${unknown.length === 0 ? "" : html`<p class="dim">It also asks for scopes that ${isForMember ? "you cannot give it" : "this server does not know"}: ${unknown.map((scope) => html`${code(scope)} `)}</p>`}`;
+}
+
+interface AppPage {
+  body: Markup;
+  status?: number;
+  /** Headers of the response, to which its own are added. */
+  headers?: Headers;
+  /** True for the page of a member of a team. */
+  isForMember?: boolean;
+}
+
+/** A page about a client's request. */
+export function appPage(
+  request: ClientRequest,
+  { body, status = 200, headers = new Headers(), isForMember = false }: AppPage,
+): Promise<Response> {
+  const whole = html`${described(request, isForMember)} ${body}`;
+  return respond(request.site, whole, { status, headers }, request.client);
+}
+
+/** The form by which a person approves or denies a client. */
+export const consentForm = (
+  handle: string,
+  {
+    ends,
+    fields,
+    others = "",
+  }: {
+    /** When the access ends, in words. */
+    ends: string;
+    fields: Markup;
+    /** More buttons. */
+    others?: Markup | string;
+  },
+): Markup =>
+  html`<p>
+      Access ends after ${limits.refreshTokenMs / 86_400_000} days without use, or when ${ends}.
+    </p>
     <form method="post">
-      <input type="hidden" name="handle" value="${handle}" />
-      ${complaint === undefined ? "" : html`<p class="notice wrong" role="alert">${complaint}</p>`}
-      <input
-        class="unseen"
-        name="username"
-        autocomplete="username"
-        value="owner"
-        tabindex="-1"
-        aria-hidden="true"
-        readonly
-      />
-      <label for="passphrase">Passphrase of this server</label>
-      <input
-        id="passphrase"
-        name="passphrase"
-        type="password"
-        autocomplete="current-password"
-        maxlength="1000"
-        required
-        autofocus
-      />
+      ${hiddenFields({ handle })} ${fields}
       <button class="primary" name="decision" value="allow">Allow</button>
       <button name="decision" value="deny" formnovalidate>Deny</button>
+      ${others}
     </form>`;
-  return respond(site, body, { status: complaint === undefined ? 200 : 403, headers }, client);
-}
+
+/**
+ * Asks the owner whether to approve a client. `complaint` is the reason why the previous attempt failed; `headers` bind
+ * the handle to this browser.
+ * https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/security-considerations
+ */
+export const consentPage = (
+  request: ClientRequest,
+  {
+    handle,
+    headers,
+    complaint,
+  }: { handle: string; headers: Headers; complaint: string | undefined },
+): Promise<Response> =>
+  appPage(request, {
+    headers,
+    status: complaint === undefined ? 200 : 403,
+    body: consentForm(handle, {
+      ends: "the passphrase changes",
+      fields: html`${complaint === undefined ? "" : html`<p class="notice wrong" role="alert">${complaint}</p>`}
+        <input
+          class="unseen"
+          name="username"
+          autocomplete="username"
+          value="owner"
+          tabindex="-1"
+          aria-hidden="true"
+          readonly
+        />
+        <label for="passphrase">Passphrase of this server</label>
+        <input
+          id="passphrase"
+          name="passphrase"
+          type="password"
+          autocomplete="current-password"
+          maxlength="1000"
+          required
+          autofocus
+        />`,
+    }),
+  });
 
 /** The reason why sign-in is refused. */
 export interface SignInRefusal {
   status: number;
   reason: string;
+  /** True if URLs in the reason become links: those of a member's provider do, those of an app do not. */
+  hasLinks?: boolean;
   /** The redirect URI of the app, with the error. */
   back?: string | undefined;
   /** Value of the `Retry-After` header. */
@@ -135,9 +192,9 @@ export interface SignInRefusal {
 
 /** The page with the reason why sign-in is refused. */
 export function refusalPage(site: Site, refusal: SignInRefusal): Promise<Response> {
-  const { status, reason, back, retryAfter } = refusal;
+  const { status, reason, hasLinks, back, retryAfter } = refusal;
   const body = html`<h1>You were not signed in</h1>
-    <p>${shown(reason)}</p>
+    <p>${hasLinks ? linked(reason) : shown(reason)}</p>
     <p class="dim">Start again from the app that sent you here.</p>
     ${
       back === undefined

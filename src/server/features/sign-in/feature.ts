@@ -6,11 +6,9 @@ import {
 import type { SignInContext } from "../../kernel/auth/authenticator.ts";
 import { fetchNow } from "../../kernel/auth/fetch-json.ts";
 import { Grant } from "./grant.ts";
-import type { Env } from "../../kernel/bindings.ts";
-import type { Feature } from "../../kernel/kernel.ts";
+import type { Feature, Kernel } from "../../kernel/kernel.ts";
 import { siteOf } from "../../kernel/http/site.ts";
 import { signInSettings } from "./settings.ts";
-import type { Settings } from "../../kernel/settings/env.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
@@ -21,16 +19,16 @@ declare module "../../kernel/bindings.ts" {
   }
 }
 
-/** The server's own sign-in, for the owner with a passphrase. */
+/** The server's own sign-in: for the owner with a passphrase, and for the members of a team. */
 export const signInFeature: Feature = {
   name: "sign-in",
   settings: signInSettings,
   start(kernel) {
-    const { settings, env, rateLimiter, introductions } = kernel;
+    const { rateLimiter, introductions } = kernel;
     let authorization: AuthorizationServer | undefined;
     return {
       objects: { Grant },
-      signIn: { own: (context) => (authorization = ownServer(settings, env, context)) },
+      signIn: { own: (context) => (authorization = ownServer(kernel, context)) },
       routes(app) {
         if (authorization === undefined) return;
         const { authorize, protocol } = authorization;
@@ -47,14 +45,14 @@ export const signInFeature: Feature = {
 };
 
 function ownServer(
-  settings: Settings,
-  env: Env,
+  { settings, env, memberApps }: Kernel,
   context: SignInContext,
 ): AuthorizationServer | undefined {
   const { OWNER_PASSPHRASE: passphrase, ENTERPRISE_ISSUERS: enterprises = [] } = settings;
   if (passphrase === undefined) {
-    if (enterprises.length === 0) return undefined;
-    throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
+    if (enterprises.length > 0)
+      throw new Error("ENTERPRISE_ISSUERS needs the server's own sign-in: set OWNER_PASSPHRASE.");
+    if (memberApps === undefined) return undefined;
   }
   const { OAUTH_KV: store, ATTEMPTS: attempts, GRANTS: grants } = env;
   if (store === undefined || attempts === undefined || grants === undefined) {
@@ -67,6 +65,7 @@ function ownServer(
     ...siteOf(settings),
     ...context,
     passphrase,
+    memberApps,
     scopes: settings.SCOPES,
     enterprises,
     fetch: fetchNow,

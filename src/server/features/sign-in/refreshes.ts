@@ -17,8 +17,8 @@ type Put = [key: string, value: string, options?: KVNamespacePutOptions];
 export interface RefreshesOptions {
   store: KVNamespace;
   grants: DurableObjectNamespace<Grant>;
-  /** The hash of the passphrase: changing it ends all grants. */
-  passphrase: string;
+  /** The hash of the passphrase, if there is one: changing it ends the owner's grants. */
+  passphrase: string | undefined;
   /** Called with the prefix of tokens when some of them have ended. */
   onEnd(prefix: string): void;
 }
@@ -28,7 +28,7 @@ interface TokenRequest {
   request: Request;
   form: URLSearchParams;
   serve: Serve;
-  passphrase: string;
+  passphrase: string | undefined;
   token: string;
   /** The grant that the token names: its key in the store, and its object. */
   key: string;
@@ -44,7 +44,7 @@ interface TokenRequest {
 export class Refreshes {
   readonly #store: KVNamespace;
   readonly #grants: DurableObjectNamespace<Grant>;
-  readonly #passphrase: string;
+  readonly #passphrase: string | undefined;
 
   constructor({ store, grants, passphrase, onEnd }: RefreshesOptions) {
     this.#passphrase = passphrase;

@@ -8,7 +8,7 @@ import {
 } from "./task-call.ts";
 import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
-import { logError } from "../../kernel/core/errors.ts";
+import { Fault, logError } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { shortage } from "../../kernel/core/suspension.ts";
 import { fittingAnswers, isComplete } from "../../kernel/asks/answers.ts";
@@ -20,14 +20,15 @@ import type { Build } from "../installs/build.ts";
 import { hubNameOf } from "../../kernel/calls/changes.ts";
 import { ContinuationCheck, noteWaiting, replayed } from "./task-replay.ts";
 import { Listing, looked } from "./task-console.ts";
-import type {
-  Uploaded,
-  DetailedTask,
-  Look,
-  TaskInspection,
-  Start,
-  TaskCall,
-  TaskViewer,
+import {
+  endOf,
+  type Uploaded,
+  type DetailedTask,
+  type Look,
+  type TaskInspection,
+  type Start,
+  type TaskCall,
+  type TaskViewer,
 } from "../../kernel/calls/task-object.ts";
 import type { TaskEnv, TaskServer } from "./task-server.ts";
 import { TaskOwners } from "./task-owners.ts";
@@ -171,6 +172,14 @@ export class Task extends DurableObject<TaskEnv> {
     }
     if (isForgotten) await this.#store.forget();
     return true;
+  }
+
+  /** Fails the task with this reason: its caller has lost access. */
+  async fail(principal: TaskViewer, reason: string): Promise<void> {
+    if (!this.#store.isOf(principal) || this.#store.isOver) return;
+    await this.#readable(() => this.#store.end(endOf(new Fault("unauthorized", reason))));
+    this.#running?.abort(new DOMException(reason, "AbortError"));
+    await this.#publish();
   }
 
   /** Subscribes a session to the task's progress. */

@@ -141,6 +141,10 @@ export class StoredTasks implements Tasks {
     return (await this.#ask(id, cancel)) ?? false;
   }
 
+  async stop(id: string, reason: string): Promise<void> {
+    await this.#ask(id, async (task) => task.fail(this.#viewer, reason));
+  }
+
   async forget(id: string): Promise<void> {
     await this.#ask(id, async (task) => task.cancel(this.#viewer, { isForgotten: true }));
   }

@@ -8,14 +8,21 @@ import { jsonIn } from "../core/text.ts";
 import { type ProviderSettings, isSecureUrl } from "../settings/oauth-settings.ts";
 import { textWithin } from "../http/body.ts";
 
-/** A provider's grant. The tokens never leave the host. */
+/** The tokens of a provider's grant. They never leave the host. */
 export interface Tokens {
   access: string;
   refresh?: string;
   /** Unix time in ms; absent if the provider does not say. */
   expires?: number;
-  /** The `sub` of the ID token, if there is one. */
-  subject?: string;
+}
+
+/** What a provider has granted. */
+export interface Granted {
+  tokens: Tokens;
+  /** The claims of the ID token, if there is one. */
+  claims?: oauth.IDToken;
+  /** The granted scopes, if the provider names them. */
+  scopes?: readonly string[];
 }
 
 /** A pending authorization request: what the provider's response is checked against. */
@@ -26,17 +33,30 @@ export interface Begun {
   redirectUri: string;
 }
 
+/** The required issuer of this ID token, which is not verified yet. */
+type IssuerOf = (idToken: string) => string;
+
 /** An authorization server at which this server is a client: https://www.rfc-editor.org/rfc/rfc9700 */
 export class Provider {
   readonly name: string;
   readonly #settings: ProviderSettings;
   readonly #client: oauth.Client;
   readonly #auth: oauth.ClientAuth;
+  readonly #issuerOf: IssuerOf | undefined;
   #metadata: { of: oauth.AuthorizationServer; at: number } | undefined;
 
-  /** `secret` is the client secret; absent for a public client. */
-  constructor(name: string, settings: ProviderSettings, secret: string | undefined) {
+  /**
+   * `secret` is the client secret; absent for a public client. `issuerOf` is for a provider that has an issuer for each
+   * tenant.
+   */
+  constructor(
+    name: string,
+    settings: ProviderSettings,
+    secret: string | undefined,
+    issuerOf?: IssuerOf,
+  ) {
     this.name = name;
+    this.#issuerOf = issuerOf;
     this.#settings = settings;
     this.#client = { client_id: settings.client_id };
     this.#auth =
@@ -77,8 +97,15 @@ export class Provider {
     return new URL(issuer ?? authorization_endpoint!).host;
   }
 
-  /** The URL at which a person grants these scopes, with PKCE. Throws `unavailable`. */
-  begin(scopes: readonly string[], redirectUri: string): Promise<{ url: string; begun: Begun }> {
+  /**
+   * The URL at which a person grants these scopes, with PKCE. `more` are parameters in addition to those of the
+   * settings. Throws `unavailable`.
+   */
+  begin(
+    scopes: readonly string[],
+    redirectUri: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<{ url: string; begun: Begun }> {
     return this.#does("cannot be reached", async () => {
       const { authorization_endpoint } = await this.#server();
       const all = [...new Set([...this.#settings.scopes, ...scopes])];
@@ -90,6 +117,7 @@ export class Provider {
       };
       const params = {
         ...this.#settings.params,
+        ...more,
         response_type: "code",
         client_id: this.#client.client_id,
         redirect_uri: redirectUri,
@@ -106,10 +134,10 @@ export class Provider {
   }
 
   /**
-   * The tokens for the provider's response, which the person's browser has brought; undefined if the person refused.
+   * The grant of the provider's response, which the person's browser has brought; undefined if the person refused.
    * Throws `unavailable`, also for a response to another request or of another issuer.
    */
-  finish(answer: URLSearchParams, begun: Begun): Promise<Tokens | undefined> {
+  finish(answer: URLSearchParams, begun: Begun): Promise<Granted | undefined> {
     const { state, verifier, nonce, redirectUri } = begun;
     return this.#does("did not grant access", async () => {
       const server = await this.#server();
@@ -140,16 +168,19 @@ export class Provider {
         options(server.token_endpoint),
       );
       const expectedNonce = nonce ?? oauth.expectNoNonce;
-      return tokensOf(
-        await oauth.processAuthorizationCodeResponse(server, this.#client, response, {
-          expectedNonce,
-        }),
+      return grantedBy(
+        await oauth.processAuthorizationCodeResponse(
+          await this.#tenantOf(server, response),
+          this.#client,
+          response,
+          { expectedNonce },
+        ),
       );
     });
   }
 
   /** New tokens; undefined if the provider no longer grants them. Throws `unavailable`. */
-  refresh(refresh: string): Promise<Tokens | undefined> {
+  refresh(refresh: string): Promise<Granted | undefined> {
     return this.#does("did not renew access", async () => {
       const server = await this.#server();
       try {
@@ -160,13 +191,35 @@ export class Provider {
           refresh,
           options(server.token_endpoint),
         );
-        const granted = await oauth.processRefreshTokenResponse(server, this.#client, response);
-        return { refresh, ...tokensOf(granted) };
+        const { tokens, ...granted } = grantedBy(
+          await oauth.processRefreshTokenResponse(
+            await this.#tenantOf(server, response),
+            this.#client,
+            response,
+          ),
+        );
+        return { ...granted, tokens: { refresh, ...tokens } };
       } catch (error) {
         const isOver = error instanceof oauth.ResponseBodyError && OVER.has(error.error);
         if (isOver) return undefined;
         throw error;
       }
+    });
+  }
+
+  /**
+   * The claims of this subject at the userinfo endpoint; undefined if the access token is no longer valid, or the
+   * provider has no such endpoint. Throws `unavailable`.
+   */
+  userInfo(access: string, subject: string): Promise<oauth.UserInfoResponse | undefined> {
+    return this.#does("did not say who has signed in", async () => {
+      const server = await this.#server();
+      const { userinfo_endpoint: endpoint } = server;
+      if (endpoint === undefined) return undefined;
+      if (!isSecureUrl(endpoint)) throw new Error(`${endpoint} is not https`);
+      const response = await oauth.userInfoRequest(server, this.#client, access, options(endpoint));
+      if (response.status === 401 || response.status === 403) return undefined;
+      return oauth.processUserInfoResponse(server, this.#client, subject, response);
     });
   }
 
@@ -189,6 +242,24 @@ export class Provider {
         );
       }
     });
+  }
+
+  /** The provider's `scopes_supported`; empty if it does not publish them. Throws `unavailable`. */
+  knownScopes(): Promise<readonly string[]> {
+    return this.#does("cannot be reached", async () => {
+      const { scopes_supported: scopes = [] } = await this.#server();
+      return scopes;
+    });
+  }
+
+  /** The metadata, with the issuer of the tenant in the response's ID token. */
+  async #tenantOf(
+    server: oauth.AuthorizationServer,
+    response: Response,
+  ): Promise<oauth.AuthorizationServer> {
+    const body = this.#issuerOf && jsonIn(await response.clone().text());
+    if (!isObject(body) || typeof body["id_token"] !== "string") return server;
+    return { ...server, issuer: this.#issuerOf!(body["id_token"]) };
   }
 
   /** The provider's metadata: as configured, or as published, which is fetched at most once in `limits.keySetMs`. */
@@ -240,19 +311,29 @@ export function providersOf(
   );
 }
 
-/** Error codes for a refresh token that is no longer valid; the second is GitHub's. */
-const OVER = new Set(["invalid_grant", "bad_refresh_token"]);
+/**
+ * Error codes for a grant that is not renewed unless the person signs in again; the second is GitHub's. Others (a wrong
+ * secret, a failure) say nothing about the person. https://openid.net/specs/openid-connect-core-1_0.html#AuthError
+ */
+const OVER = new Set([
+  ...["invalid_grant", "bad_refresh_token", "access_denied"],
+  ...["interaction_required", "login_required", "consent_required"],
+]);
 
-function tokensOf(granted: oauth.TokenEndpointResponse): Tokens {
-  const { access_token: access, refresh_token: refresh, expires_in } = granted;
+function grantedBy(granted: oauth.TokenEndpointResponse): Granted {
+  const { access_token: access, refresh_token: refresh, expires_in, scope } = granted;
   if (access.length > limits.tokenCharacters || !BEARER.test(access))
     throw new Error("The access token is too long, or not valid in an Authorization header");
-  const subject = oauth.getValidatedIdTokenClaims(granted)?.sub;
+  const claims = oauth.getValidatedIdTokenClaims(granted);
   return {
-    access,
-    ...(refresh !== undefined && { refresh }),
-    ...(expires_in !== undefined && { expires: Date.now() + expires_in * 1000 }),
-    ...(subject !== undefined && { subject }),
+    tokens: {
+      access,
+      ...(refresh !== undefined && { refresh }),
+      ...(expires_in !== undefined && { expires: Date.now() + expires_in * 1000 }),
+    },
+    ...(claims && { claims }),
+    // GitHub separates them by commas.
+    ...(scope !== undefined && { scopes: scope.split(/[\s,]+/).filter((one) => one !== "") }),
   };
 }
 

@@ -11,7 +11,7 @@ import { anonymousAt, bearerIn, type Known } from "./principal.ts";
 
 /** How to close a server that anybody may call. */
 export const HOW_TO_CLOSE =
-  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), or set AUTH to none if public access is intended.";
+  "Create an API key (npm run keys -- create NAME) or a passphrase (npm run passphrase), have your team sign in (SIGN_IN), or set AUTH to none if public access is intended.";
 
 /** Authenticates callers by API keys, the built-in sign-in or external issuers, whichever are configured. */
 export interface Authenticator {
@@ -110,9 +110,12 @@ export function createAuthenticator(
     onEnd: (prefix) => remembered.forget(prefix),
   });
   // Continuing without it would leave the server open.
-  if (settings.OWNER_PASSPHRASE !== undefined && signIn === undefined)
+  const unused = ["OWNER_PASSPHRASE", "SIGN_IN"].find(
+    (name) => Reflect.get(env, name) !== undefined,
+  );
+  if (unused !== undefined && signIn === undefined)
     throw new Error(
-      "OWNER_PASSPHRASE is set, but this server was built without the feature sign-in.",
+      `${unused} is set, but this server was built without the feature that reads it.`,
     );
   const hasOAuth = issuers.length > 0 || signIn !== undefined;
   const isOpen = settings.API_KEYS === undefined && !hasOAuth;

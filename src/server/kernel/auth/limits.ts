@@ -25,8 +25,8 @@ const own = addLimits({
      */
     keptPerDay: 50_000,
     /**
-     * Sign-in pages that did not lead to an allowed app, and registrations of clients, from one address in an hour. A
-     * large office has one address.
+     * Sign-in pages that did not lead to an allowed app, and registrations of clients, from one address in an hour;
+     * once a member of a team has signed in, of that member. A large office has one address.
      */
     signIns: 100,
     registrations: 100,

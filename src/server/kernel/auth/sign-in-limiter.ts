@@ -20,13 +20,16 @@ export class SignInLimiter {
     this.#attempts = attempts;
   }
 
-  /** Counts a sign-in page. Only an approval undoes the count: a denial needs no passphrase. */
-  async page(request: Request): Promise<void> {
-    if (!isLocal(request)) await take(this.#pages(request));
+  /**
+   * Counts a sign-in page of this principal, or of the request's address if nobody has signed in. Only an approval
+   * undoes the count: a denial needs no passphrase.
+   */
+  async page(request: Request, principal?: string): Promise<void> {
+    if (!isLocal(request)) await take(this.#pages(request, principal));
   }
 
-  async pageAllowed(request: Request): Promise<void> {
-    if (!isLocal(request)) await giveBackAll(this.#pages(request));
+  async pageAllowed(request: Request, principal?: string): Promise<void> {
+    if (!isLocal(request)) await giveBackAll(this.#pages(request, principal));
   }
 
   async registration(request: Request): Promise<void> {
@@ -61,8 +64,10 @@ export class SignInLimiter {
     return response;
   }
 
-  #pages(request: Request): Count[] {
-    return this.#ofAddress("sign-in", request, limits.signIns);
+  #pages(request: Request, principal: string | undefined): Count[] {
+    if (principal === undefined) return this.#ofAddress("sign-in", request, limits.signIns);
+    const caller = callerKey({ name: principal })!;
+    return countsOf(this.#attempts, { action: "sign-in", caller, most: limits.signIns });
   }
 
   #ofAddress(action: string, { headers }: Request, most: number): Count[] {

@@ -30,7 +30,8 @@ interface Row extends Record<string, SqlStorageValue> {
   sealed: ArrayBuffer;
 }
 
-const isEnded = ({ status }: Pick<ListedCall, "status">): boolean =>
+/** True for a call that has ended. */
+export const isEnded = ({ status }: Pick<ListedCall, "status">): boolean =>
   status !== "working" && status !== "input_required";
 
 /** One person's list, sealed in an object's SQLite, and the open pages that follow it. */

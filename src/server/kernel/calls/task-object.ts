@@ -192,6 +192,8 @@ export interface Tasks extends TaskCreator {
   look(id: string, look: Look): Promise<TaskInspection | undefined>;
   /** False for an unknown id. */
   cancel(id: string, isByPerson?: boolean): Promise<boolean>;
+  /** Fails it with this reason. */
+  stop(id: string, reason: string): Promise<void>;
   /** Cancels and deletes it. */
   forget(id: string): Promise<void>;
   /** Subscribes a session to the task's progress. */

@@ -53,7 +53,7 @@ export interface Principal {
 export const OPERATOR_SCOPE = "operator";
 
 /** The variables and secrets that make the server require authentication if any is set. */
-export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "API_KEYS", "OAUTH_ISSUERS"] as const;
+export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "SIGN_IN", "API_KEYS", "OAUTH_ISSUERS"] as const;
 
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };

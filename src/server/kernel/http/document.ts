@@ -12,6 +12,21 @@ export type Markup = ReturnType<typeof html>;
 /** Foreign text, shortened and printable. */
 export const shown = (text: string): string => printable(beginningOf(text, limits.pageCharacters));
 
+/** A message of this server, whose https URLs are links that open a new tab. */
+export const linked = (message: string): Markup =>
+  html`${message
+    .split(/(https:\/\/[^\s;,]*[^\s;,.])/)
+    .map((part, nth) =>
+      nth % 2 === 1 && URL.canParse(part)
+        ? html`<a href="${part}" rel="noreferrer noopener" target="_blank"
+            >${shown(addressOf(new URL(part)))}</a
+          >`
+        : shown(part),
+    )}`;
+
+/** A URL without its query, which can be long. */
+const addressOf = ({ host, pathname }: URL): string => host + pathname;
+
 /** Hidden fields of a form. */
 export const hiddenFields = (fields: Readonly<Record<string, string>>): Markup =>
   html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`;

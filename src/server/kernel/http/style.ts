@@ -63,7 +63,9 @@ export const style = `
   .danger { color: var(--wrong); border-color: var(--wrong); }
   summary.button { list-style: none; } summary.button::-webkit-details-marker { display: none; }
   .acts { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; } .acts form { display: contents; }
-  .slim form { margin-top: 1.25rem; } .slim form > button { width: 100%; min-height: 2.75rem; margin-top: .5rem; }
+  .slim form { margin-top: 1.25rem; } .slim > .acts { margin-top: 1.25rem; } .slim form > button { width: 100%; min-height: 2.75rem; margin-top: .5rem; }
+  .stack { display: grid; gap: .5rem; margin: 1.25rem 0; } .stack .button { min-height: 2.75rem; overflow-wrap: anywhere; text-align: center; }
+  .or { display: flex; gap: .75rem; align-items: center; color: var(--dim); } .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
 
   .card { border: 1px solid var(--line); border-radius: var(--round); padding: 1rem 1.25rem; margin: .75rem 0; min-width: 0; }
   .card > :first-child, .notice > :first-child, .empty > :first-child, main > :first-child { margin-top: 0; }

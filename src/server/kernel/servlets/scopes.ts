@@ -93,6 +93,26 @@ export function beyondOwn(
   );
 }
 
+/**
+ * The scopes that grant what both lists grant; undefined if neither limits anything. Of two patterns that only overlap,
+ * neither is granted.
+ */
+export function commonScopes(
+  one: readonly string[] | undefined,
+  other: readonly string[] | undefined,
+  configured: Scopes,
+): readonly string[] | undefined {
+  if (one === undefined || other === undefined) {
+    // A missing list grants everything but the scope `operator`.
+    return (one ?? other)?.filter((scope) => scope !== OPERATOR_SCOPE);
+  }
+  const within = (some: readonly string[], all: readonly string[]) =>
+    some
+      .flatMap((scope) => (all.includes(scope) ? [scope] : patternsOf(scope, configured)))
+      .filter((scope) => beyondOwn([scope], all, configured) === undefined);
+  return [...new Set([...within(one, other), ...within(other, one)])];
+}
+
 /** True if a scope grants anything: it is configured, or a pattern that matches one of the servlets or profiles. */
 export function isScope(
   scope: string,

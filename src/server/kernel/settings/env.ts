@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
 import { publicLimits, type Limits } from "../core/limits.ts";
 import { nearest } from "../core/nearest.ts";
-import { OPERATOR_SCOPE } from "../core/model.ts";
-import { issuerSchema, providerSchema } from "./oauth-settings.ts";
+import { AUTH_VARIABLES, OPERATOR_SCOPE } from "../core/model.ts";
+import { ACCOUNT_NAME, ACCOUNT_NAME_RULE, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { whyNoLimit } from "./known-features.ts";
 import { isServersOwn, ownNames, RUNS, type SettingName } from "./own-names.ts";
 import { withoutDot, withoutDotIn } from "../core/host-name.ts";
@@ -113,8 +113,6 @@ const limitsSchema = () =>
         Array.isArray(keys) ? keys.map((key) => noLimit(String(key))).join(", ") : undefined,
     },
   );
-
-const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
 
 /** True if all these issuers are different. */
 export const isUnique = (issuers: readonly { issuer: string }[]) =>
@@ -288,7 +286,7 @@ const shape = {
         .check(
           z.refine(
             (providers) => Object.keys(providers).every((name) => ACCOUNT_NAME.test(name)),
-            "names of providers may have letters, digits, _, . and - only",
+            `names of providers ${ACCOUNT_NAME_RULE}`,
           ),
         ),
     ),
@@ -327,12 +325,8 @@ export function readSettings(env: object, features: readonly FeatureSettings[] =
 /** Throws for contradictory settings. */
 function checked(settings: Settings): Settings {
   const { AUTH, API_KEYS = {}, SCOPES = {} } = settings;
-  const ways = {
-    API_KEYS: Object.keys(API_KEYS).length > 0,
-    OAUTH_ISSUERS: settings.OAUTH_ISSUERS !== undefined,
-    OWNER_PASSPHRASE: settings.OWNER_PASSPHRASE !== undefined,
-  };
-  const [way] = Object.entries(ways).find(([, isThere]) => isThere) ?? [];
+  const isSet = { ...settings, API_KEYS: Object.keys(API_KEYS).length > 0 || undefined };
+  const way = AUTH_VARIABLES.find((name) => Reflect.get(isSet, name) !== undefined);
   if (AUTH === "none" && way !== undefined) {
     throw new Error(
       `The Worker's configuration is not valid. AUTH is none, but ${way} is set: remove one of them.`,
@@ -391,18 +385,22 @@ export function variablesOf(env: object): Record<string, string> {
  * name.
  */
 export function ownNamesOf(settings: Settings, env: object): ReadonlySet<string> {
-  const clients = [
-    ...Object.values(settings.ACCOUNTS ?? {}),
-    ...(settings.OAUTH_ISSUERS ?? []).map(({ client }) => client),
-  ];
   const bound = Object.entries(env).filter(([, value]) => !isVariable(value));
   return new Set([
     ...ownNames().flat(),
     ...Object.keys(settings),
     ...Object.keys(env).filter(isServersOwn),
     ...bound.map(([name]) => name),
-    ...clients.flatMap((client) => client?.client_secret ?? []),
+    ...clientSecretsIn(settings),
   ]);
+}
+
+/** The names of client secrets, anywhere in the settings. */
+function clientSecretsIn(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
+    key === "client_secret" && typeof inner === "string" ? [inner] : clientSecretsIn(inner),
+  );
 }
 
 /** The first of a key's scopes that is neither a pattern nor defined in `SCOPES`. */

@@ -7,16 +7,17 @@ export interface Optional {
   readonly limits?: readonly string[];
 }
 
-/** Bindings, and what a server lacks without them. */
+/** Bindings, and what is off without any of them. */
 export interface Lack {
   readonly bindings: readonly string[];
+  /** A noun, such as "counters and errors". */
   readonly off: string;
 }
 
 export interface KnownFeatures {
   /** The names of the features' bindings. */
   readonly bindings: readonly string[];
-  /** What a server lacks without some of these bindings. */
+  /** What is off without the features' bindings. */
   readonly off?: readonly Lack[];
   /** The names of the features' settings. */
   readonly settings: readonly string[];

@@ -20,8 +20,11 @@ const ALGORITHMS = [
 const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
 
 /** This server as a client of another server. */
-const clientShape = () => ({
-  /** The id of this server there. Its redirect URI is `https://host/account/callback`. Required. */
+export const clientShape = () => ({
+  /**
+   * The id of this server there. Its redirect URI is `https://host/account/callback`, in `SIGN_IN` with `/` and the provider's
+   * name behind. Required.
+   */
   client_id: z.string().check(z.minLength(1)),
   /** The name of the Worker secret with the client secret; none for a public client. */
   client_secret: z.optional(
@@ -30,6 +33,9 @@ const clientShape = () => ({
   /** How the client secret is sent: in an `Authorization` header (`basic`, by default) or in the body (`post`). */
   auth: z._default(z.enum(["basic", "post"]), "basic"),
 });
+
+export const ACCOUNT_NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/i;
+export const ACCOUNT_NAME_RULE = "may have letters, digits, _, . and - only";
 
 /** An authorization server whose JWT access tokens are accepted. */
 export const issuerSchema = once(() =>

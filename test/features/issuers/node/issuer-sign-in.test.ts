@@ -100,7 +100,7 @@ describe("a user of an issuer at which this server is a client", () => {
     const { url } = await call("ada", "plan", ASK);
     const browser = new PersonBrowser();
     for (const back of ["https://evil.example/", "//evil.example/", "/\\evil.example"]) {
-      const search = new URLSearchParams({ issuer: "0", back }).toString();
+      const search = new URLSearchParams({ provider: "0", back }).toString();
       const there = await browser.open(new URL(`/account/sign-in?${search}`, url).href);
       expect(there.text).toContain("This link leads to another server");
     }
@@ -110,6 +110,8 @@ describe("a user of an issuer at which this server is a client", () => {
     const victim = await new PersonBrowser().open(callback.href);
     expect(victim.text).toContain("Sign in to edge-servlets");
     // And not twice in the attacker's own.
-    expect((await eve.open(callback.href)).text).toContain("did not grant access");
+    expect((await eve.open(callback.href)).text).toContain(
+      "is not to anything that you have begun",
+    );
   });
 });

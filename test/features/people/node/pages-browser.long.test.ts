@@ -12,6 +12,7 @@ import {
   opened,
   PICTURES,
   realBrowser,
+  smallTargets,
   tried,
 } from "../../../node/http/real-browser.ts";
 import { serving } from "../../../node/http/serving.ts";
@@ -127,11 +128,6 @@ async function wordsOf(page: Page): Promise<string> {
   return page.locator("body").innerText();
 }
 
-/** Buttons, fields and links outside of text that a finger of 44 px does not fit. */
-const SMALL = `[...document.querySelectorAll("main button, main .button, main input, main select, main summary, header a:not(.skip), header button")]
-  .filter((one) => one.checkVisibility() && !/^(radio|checkbox|hidden)$/.test(one.type) && one.getBoundingClientRect().height < 43.5)
-  .map((one) => one.outerHTML)`;
-
 describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
   test.each(Object.keys(PLACES))(
     "%s has one heading, no barrier, no overflow, no shift, and nothing that the browser complains about",
@@ -140,7 +136,7 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         const page = await pageAt(name, DRESSES[first!]!);
         expect(await page.locator("h1").count()).toBe(1);
         expect(await page.evaluate("shifts")).toEqual([]);
-        expect(first === "phone" ? await page.evaluate(SMALL) : []).toEqual([]);
+        expect(first === "phone" ? await smallTargets(page) : []).toEqual([]);
         expect(await flaws(page, `page-${name}`, [first!, ...others])).toEqual([]);
         if (first !== "phone") await writeFile(`${PICTURES}/page-${name}.txt`, await wordsOf(page));
       }

@@ -87,7 +87,9 @@ describe("npm run keys", () => {
   });
 
   test("lists what each key may do, and until when", async () => {
-    expect(await keys("list")).toContain("unless it has OWNER_PASSPHRASE or OAUTH_ISSUERS");
+    expect(await keys("list")).toContain(
+      "unless it has OWNER_PASSPHRASE, SIGN_IN or OAUTH_ISSUERS",
+    );
     await keys("create", "ada", "--scopes", "hello:*");
     await keys("create", "bob", "--expires", "2099-01-31");
     const [ada, bob] = (await keys("list")).split("\n");
