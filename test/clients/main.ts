@@ -4,6 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { limits } from "../../src/server/features/sessions/limits.ts";
 import { document, type Row } from "./document.ts";
@@ -38,6 +39,8 @@ const staySeconds = Number(values.stay) * 60;
 const patienceSeconds = Math.ceil(Math.min(staySeconds / 4, limits.maxRetryMs / 1000)) + 15;
 /** The longest that a program takes beside its stay. */
 const PROGRAM_MS = 8 * 60_000;
+/** The longest that a line of a server's log is on its way. */
+const LOG_MS = 5000;
 
 const wanted = values.only?.split(",");
 const isWanted = (name: string, revision?: string) =>
@@ -92,7 +95,11 @@ function isUpstream({ upstream = {} }: Client, revision: string, thing: Thing): 
 
 /** Runs a client's program; its last line has the cells. */
 async function play(revision: string, command: readonly string[]): Promise<Row["cells"]> {
-  const { openPort: port, signedUrl, key, passphrase, signIn: browse } = servers;
+  const { openPort: port, signedUrl, key, passphrase, teamUrl } = servers;
+  const member = servers.join();
+  const { origin } = new URL(teamUrl);
+  const browse = (page: string) =>
+    page.startsWith(origin) ? member.signIn(page) : servers.signIn(page);
   const log = values.trace ? (line: string) => console.error(line) : undefined;
   const seen = await witness({ port, browse, ...(log && { log }) });
   const environment = {
@@ -106,12 +113,16 @@ async function play(revision: string, command: readonly string[]): Promise<Row["
     CLIENT_SIGNED_URL: signedUrl,
     CLIENT_KEY: key,
     CLIENT_PASSPHRASE: passphrase,
+    CLIENT_TEAM_URL: teamUrl,
+    CLIENT_LOGIN: member.login,
     CLIENT_STAY_SECONDS: String(staySeconds),
     CLIENT_PATIENCE_SECONDS: String(patienceSeconds),
   };
   try {
     const { output, errors } = await runProgram(command, environment);
     const cells: Row["cells"] = readCells(output, errors);
+    if (cells.team === "ok" && !(await within(LOG_MS, () => servers.hasGreeted(member))))
+      cells.team = `failed: the server knows of no call by ${member.principal}`;
     const faults = [...seen.faults];
     cells.wire =
       faults.length > 0
@@ -123,6 +134,11 @@ async function play(revision: string, command: readonly string[]): Promise<Row["
   } finally {
     seen.close();
   }
+}
+
+async function within(ms: number, holds: () => boolean): Promise<boolean> {
+  for (const end = Date.now() + ms; Date.now() < end; await pause(50)) if (holds()) return true;
+  return holds();
 }
 
 async function runProgram(

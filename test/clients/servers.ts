@@ -1,13 +1,15 @@
-/** The servers that clients are run against: one that anybody may call, and one that asks who it is. */
+/** The servers that clients are run against: one that anybody may call, one with keys and an owner, and one of a team. */
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createTestHarness } from "wrangler";
 import { hashPassphrase } from "../../src/server/kernel/auth/passphrase.ts";
+import { buildPlatform } from "../../src/tools/host/build.ts";
 import { build, host, project } from "../node/host/hosting.ts";
 import { OBJECTS } from "../node/objects.ts";
-import { buildWorker, serve, stop } from "../node/workerd.ts";
+import { buildWorker, freePort, serve, stop } from "../node/workerd.ts";
 import { browse } from "../node/http/oauth-client.ts";
+import { hasGreeted, startTeam, type Member } from "./team.ts";
 
 const WORKER = "test/clients/worker.ts";
 const PASSPHRASE = "correct horse battery";
@@ -19,8 +21,14 @@ export interface Servers {
   key: string;
   /** With it, a person approves a client that signs in. */
   passphrase: string;
-  /** A person's way through the pages of the authorization server. */
+  /** The owner's way through the pages of the authorization server. */
   signIn(url: string): Promise<string>;
+  /** The server whose callers sign in at GitHub. */
+  teamUrl: string;
+  /** A new member of its team. */
+  join(): Member;
+  /** Whether a member has called `greet` there. */
+  hasGreeted(member: Member): boolean;
   close(): Promise<void>;
 }
 
@@ -45,14 +53,25 @@ async function startHosted(): Promise<Servers> {
   await build(folder);
   const open = await host(folder, { args: ["--storage", "open"] });
   const signed = await host(folder, { args: ["--storage", "signed"], variables: await secrets() });
+  const port = await freePort();
+  const team = await startTeam(port);
+  const ofTeam = await host(folder, {
+    port,
+    // The secret is no setting of the server's, and the provider is on this machine.
+    args: ["--storage", "team", "--from-env", team.secret, "--private-network"],
+    variables: team.variables,
+  });
   return {
     openPort: open.port,
     signedUrl: signed.url.href,
     key: KEY,
     passphrase: PASSPHRASE,
     signIn,
+    teamUrl: ofTeam.url.href,
+    join: team.join,
+    hasGreeted: ({ principal }) => hasGreeted(ofTeam.output(), principal),
     async close() {
-      await Promise.all([open.end(), signed.end()]);
+      await Promise.all([open.end(), signed.end(), ofTeam.end(), team.close()]);
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -61,7 +80,18 @@ async function startHosted(): Promise<Servers> {
 async function startDev(): Promise<Servers> {
   // Several runs at once do not share what is stored.
   const folder = await buildWorker(WORKER, `.bundle/clients-${process.pid}`);
-  const open = await serve(folder, { durable: true, log: () => {} });
+  await buildPlatform(folder);
+  const open = await serve(folder, { durable: true });
+  const port = await freePort();
+  const team = await startTeam(port);
+  let log = "";
+  const ofTeam = await serve(folder, {
+    port,
+    durable: true,
+    kv: ["OAUTH_KV"],
+    variables: team.variables,
+    log: (lines) => void (log += `${lines}\n`),
+  });
   const classes = Object.values(OBJECTS);
   const harness = createTestHarness({
     workers: [
@@ -90,9 +120,12 @@ async function startDev(): Promise<Servers> {
     key: KEY,
     passphrase: PASSPHRASE,
     signIn,
+    teamUrl: `http://127.0.0.1:${port}/mcp`,
+    join: team.join,
+    hasGreeted: ({ principal }) => hasGreeted(log, principal),
     async close() {
       await harness.close();
-      await stop(open);
+      await Promise.all([stop(open), stop(ofTeam), team.close()]);
       await rm(folder, { recursive: true, force: true });
     },
   };

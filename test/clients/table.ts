@@ -119,7 +119,7 @@ export const CLIENTS: readonly Client[] = [
       late: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
       drops: "https://github.com/modelcontextprotocol/java-sdk/pull/830",
     },
-    note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key.",
+    note: "does not resume a stream that has broken: its call ends by its own time limit. Has no code for signing in; give it an API key, or a token from an OAuth library: for `team`, Nimbus gets it.",
   },
   {
     name: "kotlin",
@@ -130,7 +130,7 @@ export const CLIENTS: readonly Client[] = [
     program: "kotlin/Matrix.kt",
     revisions: SESSIONS,
     upstream: { answer: BUFFERS, refuse: BUFFERS, late: BUFFERS, wrong: BUFFERS, drops: REPLACES },
-    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. To resume the stream of a call it ends the stream of the session, and does not open that again: from then on it hears of no changes. Has no code for signing in; give it an API key.",
+    note: "reads the whole stream of a call before the first message in it, so it cannot be asked in the middle of one. To resume the stream of a call it ends the stream of the session, and does not open that again: from then on it hears of no changes. Has no code for signing in; give it an API key, or a token from an OAuth library: for `team`, Nimbus gets it.",
   },
   {
     name: "typescript-1",

@@ -21,6 +21,7 @@ export const THINGS = {
   gone: "learns that its session has ended",
   key: "is refused without an API key, and calls with one",
   oauth: "signs in with its own OAuth code, from nothing but the URL, and calls",
+  team: "signs in by a team's provider (GitHub), and calls",
   wire: "has been sent nothing that is not in its revision's schema, and nothing is missing",
 } as const;
 

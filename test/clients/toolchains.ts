@@ -103,25 +103,30 @@ tokio = { version = "1", features = ["full"] }
 
 async function java(client: Client, folder: string): Promise<Command> {
   const jars = join(folder, "jars");
-  await fetchJars(client, folder, [client]);
-  const sources = ["Matrix.java", "Cells.java"].map((name) =>
-    join(dirname(programOf(client)), name),
-  );
+  await fetchJars(client, folder, [client, OAUTH_LIBRARY]);
+  const sources = [programOf(client), ...SHARED_JAVA];
   const classes = join(folder, "classes");
   run("javac", ["-cp", join(jars, "*"), "-d", classes, ...sources]);
   return ["java", "-cp", `${join(jars, "*")}:${classes}`, "Matrix"];
 }
 
-/** The compiler comes from Maven Central, too, and cells from the Java client. */
+/** Sources for the Java and the Kotlin client. Their SDKs leave the sign-in to a library. */
+const SHARED_JAVA = ["Cells.java", "SignIn.java"].map((name) =>
+  join(import.meta.dirname, "java", name),
+);
+const OAUTH_LIBRARY = { package: "com.nimbusds:oauth2-oidc-sdk", version: "11.39" };
+
+/** The compiler comes from Maven Central, too, and the sources of `SHARED_JAVA`. */
 async function kotlin(client: Client, folder: string): Promise<Command> {
   const jars = join(folder, "jars", "*");
   const classes = join(folder, "classes");
   await fetchJars(client, folder, [
     client,
+    OAUTH_LIBRARY,
     { package: "io.ktor:ktor-client-cio-jvm", version: "3.5.2" },
     { package: COMPILER, version: "2.4.21" },
   ]);
-  run("javac", ["-d", classes, join(import.meta.dirname, "java/Cells.java")]);
+  run("javac", ["-cp", jars, "-d", classes, ...SHARED_JAVA]);
   const compile = [
     "-no-stdlib",
     "-no-reflect",

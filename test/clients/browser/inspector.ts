@@ -2,15 +2,18 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { startChromium } from "../../node/http/chromium.ts";
 import { freePort } from "../../node/workerd.ts";
 import {
   cell,
   expect,
   key,
+  login,
   passphrase,
   report,
   signedUrl,
+  teamUrl,
   url,
   within,
 } from "../typescript/cells.ts";
@@ -47,9 +50,15 @@ try {
     await arrive();
     await page.getByRole("switch", { name: '"signed"' }).press("Space");
     await page.getByLabel("Passphrase").fill(passphrase);
-    await page.getByRole("button", { name: "Allow" }).click();
-    await page.locator('[data-testid="connection-status"][data-status="connected"]').waitFor();
-    await greets(peerOf(page));
+    await consent(page);
+  });
+  await cell("team", async () => {
+    await arrive();
+    await page.getByRole("switch", { name: '"team"' }).press("Space");
+    await page.getByRole("link", { name: "Continue with GitHub" }).click();
+    await page.getByLabel("Login").fill(login);
+    await page.getByRole("button", { name: "Authorize" }).click();
+    await consent(page);
   });
 } finally {
   await browser.close();
@@ -58,12 +67,20 @@ try {
 report();
 process.exit(0);
 
+/** Lets the Inspector in, which then connects, and calls. */
+async function consent(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.locator('[data-testid="connection-status"][data-status="connected"]').waitFor();
+  await greets(peerOf(page));
+}
+
 /** Starts the Inspector's own server in this process, with which it ends; gives the page's URL. */
 async function startInspector(): Promise<string> {
   const common = { type: "streamable-http", protocolEra: isModern ? "modern" : "legacy" };
   const mcpServers = {
     open: { ...common, url },
     signed: { ...common, url: signedUrl },
+    team: { ...common, url: teamUrl },
     keyed: { ...common, url: signedUrl, headers: { Authorization: `Bearer ${key}` } },
   };
   const config = join(folder, "servers.json");

@@ -18,6 +18,7 @@ var (
 	revision  = os.Getenv("CLIENT_REVISION")
 	signedURL = os.Getenv("CLIENT_SIGNED_URL")
 	key       = os.Getenv("CLIENT_KEY")
+	teamURL   = os.Getenv("CLIENT_TEAM_URL")
 )
 
 // notOffered is the cell of what a client has no means for.
@@ -59,7 +60,7 @@ func report() {
 	fmt.Println(string(line))
 }
 
-// tell asks something of the driver: to break all streams, to end the session, to sign in as the owner.
+// tell asks something of the driver: to break all streams, to end the session, to sign in.
 func tell(what string, body string) (string, error) {
 	response, err := http.Post(control+"/"+what, "text/plain", bytes.NewBufferString(body))
 	if err != nil {

@@ -310,34 +310,38 @@ func signIn() {
 		defer session.Close()
 		return greets(session)
 	})
-	cell("oauth", 60*time.Second, func() error {
-		callback := "http://127.0.0.1:8899/callback"
-		handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-			RedirectURL: callback,
-			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
-				Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "matrix-go", RedirectURIs: []string{callback}},
-			},
-			AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-				text, err := tell("browse", args.URL)
-				if err != nil {
-					return nil, err
-				}
-				back, err := neturl.Parse(text)
-				if err != nil {
-					return nil, err
-				}
-				query := back.Query()
-				return &auth.AuthorizationResult{Code: query.Get("code"), State: query.Get("state"), Iss: query.Get("iss")}, nil
-			},
-		})
-		if err != nil {
-			return err
-		}
-		session, err := connect(signedURL, revision, nil, handler)
-		if err != nil {
-			return err
-		}
-		defer session.Close()
-		return greets(session)
+	cell("oauth", 60*time.Second, func() error { return withOAuth(signedURL) })
+	cell("team", 60*time.Second, func() error { return withOAuth(teamURL) })
+}
+
+// withOAuth signs in with the client's own OAuth code, and calls.
+func withOAuth(url string) error {
+	callback := "http://127.0.0.1:8899/callback"
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: callback,
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "matrix-go", RedirectURIs: []string{callback}},
+		},
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			text, err := tell("browse", args.URL)
+			if err != nil {
+				return nil, err
+			}
+			back, err := neturl.Parse(text)
+			if err != nil {
+				return nil, err
+			}
+			query := back.Query()
+			return &auth.AuthorizationResult{Code: query.Get("code"), State: query.Get("state"), Iss: query.Get("iss")}, nil
+		},
 	})
+	if err != nil {
+		return err
+	}
+	session, err := connect(url, revision, nil, handler)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return greets(session)
 }

@@ -337,44 +337,48 @@ func signIn() {
 		}
 		return greets(peer)
 	})
-	cell("oauth", 60*time.Second, func() error {
-		config := transport.OAuthConfig{RedirectURI: callback, TokenStore: client.NewMemoryTokenStore(), PKCEEnabled: true}
-		_, err := connect(signedURL, transport.WithHTTPOAuth(config))
-		handler := client.GetOAuthHandler(err)
-		if handler == nil {
-			return fmt.Errorf("connecting says %v", err)
-		}
-		verifier, err := client.GenerateCodeVerifier()
-		if err != nil {
-			return err
-		}
-		state, err := client.GenerateState()
-		if err != nil {
-			return err
-		}
-		if err := handler.RegisterClient(ctx, "matrix-mcp-go"); err != nil {
-			return err
-		}
-		page, err := handler.GetAuthorizationURL(ctx, state, client.GenerateCodeChallenge(verifier))
-		if err != nil {
-			return err
-		}
-		text, err := tell("browse", page)
-		if err != nil {
-			return err
-		}
-		back, err := neturl.Parse(text)
-		if err != nil {
-			return err
-		}
-		query := back.Query()
-		if err := handler.ProcessAuthorizationResponse(ctx, query.Get("code"), query.Get("state"), verifier); err != nil {
-			return err
-		}
-		peer, err := connect(signedURL, transport.WithHTTPOAuth(config))
-		if err != nil {
-			return err
-		}
-		return greets(peer)
-	})
+	cell("oauth", 60*time.Second, func() error { return withOAuth(signedURL) })
+	cell("team", 60*time.Second, func() error { return withOAuth(teamURL) })
+}
+
+// withOAuth signs in with the client's own OAuth code, and calls.
+func withOAuth(url string) error {
+	config := transport.OAuthConfig{RedirectURI: callback, TokenStore: client.NewMemoryTokenStore(), PKCEEnabled: true}
+	_, err := connect(url, transport.WithHTTPOAuth(config))
+	handler := client.GetOAuthHandler(err)
+	if handler == nil {
+		return fmt.Errorf("connecting says %v", err)
+	}
+	verifier, err := client.GenerateCodeVerifier()
+	if err != nil {
+		return err
+	}
+	state, err := client.GenerateState()
+	if err != nil {
+		return err
+	}
+	if err := handler.RegisterClient(ctx, "matrix-mcp-go"); err != nil {
+		return err
+	}
+	page, err := handler.GetAuthorizationURL(ctx, state, client.GenerateCodeChallenge(verifier))
+	if err != nil {
+		return err
+	}
+	text, err := tell("browse", page)
+	if err != nil {
+		return err
+	}
+	back, err := neturl.Parse(text)
+	if err != nil {
+		return err
+	}
+	query := back.Query()
+	if err := handler.ProcessAuthorizationResponse(ctx, query.Get("code"), query.Get("state"), verifier); err != nil {
+		return err
+	}
+	peer, err := connect(url, transport.WithHTTPOAuth(config))
+	if err != nil {
+		return err
+	}
+	return greets(peer)
 }

@@ -76,7 +76,7 @@ final class Cells {
         return holds.getAsBoolean();
     }
 
-    /** Asks something of the driver: to break streams, to end the session. */
+    /** Asks something of the driver: to break streams, to end the session, to sign in. */
     static String tell(String what, String body) throws IOException, InterruptedException {
         var request = HttpRequest.newBuilder(URI.create(setting("CONTROL") + "/" + what))
             .POST(HttpRequest.BodyPublishers.ofString(body))

@@ -203,5 +203,7 @@ public final class Matrix {
             greets(connect(url, Cells.setting("KEY")));
         });
         Cells.cell("oauth", SHORT, () -> { throw new Cells.NotOffered(); });
+        var team = Cells.setting("TEAM_URL");
+        Cells.cell("team", SHORT, () -> greets(connect(team, SignIn.token(team))));
     }
 }

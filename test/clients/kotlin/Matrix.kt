@@ -206,4 +206,6 @@ private fun signIn() {
         greets(connect(url, Cells.setting("KEY")))
     }
     step("oauth", SHORT) { throw Cells.NotOffered() }
+    val team = Cells.setting("TEAM_URL")
+    step("team", SHORT) { greets(connect(team, SignIn.token(team))) }
 }

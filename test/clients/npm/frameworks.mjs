@@ -7,7 +7,7 @@ import { credentials } from "./oauth-client.ts";
 
 const setting = (name) => process.env[`CLIENT_${name}`] ?? "";
 
-/** Asks the driver to sign in as the owner at this page; gives the URL that the browser is sent back to. */
+/** Asks the driver to sign in at this page; gives the URL that the browser is sent back to. */
 async function browse(page) {
   const response = await fetch(`${setting("CONTROL")}/browse`, { method: "POST", body: page });
   const text = await response.text();
@@ -247,11 +247,15 @@ await cell("key", async () => {
   await greets(signed);
   await signed.close();
 });
-await cell("oauth", async () => {
-  const signed = await signedIn(setting("SIGNED_URL"));
-  await greets(signed);
-  await signed.close();
-});
+for (const [name, url] of [
+  ["oauth", setting("SIGNED_URL")],
+  ["team", setting("TEAM_URL")],
+])
+  await cell(name, async () => {
+    const signed = await signedIn(url);
+    await greets(signed);
+    await signed.close();
+  });
 await client?.close();
 for (const name of setting("THINGS").split(",")) cells[name] ??= "not tried";
 console.log(JSON.stringify(cells));

@@ -11,6 +11,7 @@ CONTROL = os.environ["CLIENT_CONTROL"]
 REVISION = os.environ["CLIENT_REVISION"]
 SIGNED_URL = os.environ["CLIENT_SIGNED_URL"]
 KEY = os.environ["CLIENT_KEY"]
+TEAM_URL = os.environ["CLIENT_TEAM_URL"]
 STAY_SECONDS = float(os.environ["CLIENT_STAY_SECONDS"])
 # How long a notification of the session's own may be on its way: the server has clients that are silent
 # for long come back less often.
@@ -48,7 +49,7 @@ def expect(holds, *found):
 
 
 async def tell(what, body=""):
-    """Asks something of the driver: to break all streams, to end the session, to sign in as the owner."""
+    """Asks something of the driver: to break all streams, to end the session, to sign in."""
 
     def post():
         with urllib.request.urlopen(f"{CONTROL}/{what}", body.encode()) as response:

@@ -9,7 +9,7 @@ from fastmcp.client.auth import OAuth
 from fastmcp.client.elicitation import ElicitResult
 from fastmcp.client.transports import StreamableHttpTransport
 
-from cells import KEY, REVISION, SIGNED_URL, URL, cell, expect, report
+from cells import KEY, REVISION, SIGNED_URL, TEAM_URL, URL, cell, expect, report
 from steps import greets, play
 from version2 import MODE, Browser, Version2, dump
 
@@ -55,7 +55,7 @@ class FastMcp(Version2):
         return (await self.client.complete(reference, {"name": argument, "value": value})).values
 
 
-class Owner(OAuth):
+class SignIn(OAuth):
     """Its own OAuth code, with the driver for a browser."""
 
     browser = Browser()
@@ -92,9 +92,9 @@ async def with_key():
         await greets(peer)
 
 
-async def with_oauth():
+async def with_oauth(url):
     # The driver's browser stops at this port, where nobody listens.
-    async with connected(SIGNED_URL, Owner(callback_port=8899, callback_host="127.0.0.1")) as peer:
+    async with connected(url, SignIn(callback_port=8899, callback_host="127.0.0.1")) as peer:
         await greets(peer)
 
 
@@ -110,7 +110,8 @@ async def main():
     except BaseException:
         pass  # What went wrong stands in the cells.
     await cell("key", with_key)
-    await cell("oauth", with_oauth, 60)
+    await cell("oauth", lambda: with_oauth(SIGNED_URL), 60)
+    await cell("team", lambda: with_oauth(TEAM_URL), 60)
     report()
 
 

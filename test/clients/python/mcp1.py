@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-from cells import CALLBACK, KEY, REVISION, SIGNED_URL, URL, cell, expect, report, tell
+from cells import CALLBACK, KEY, REVISION, SIGNED_URL, TEAM_URL, URL, cell, expect, report, tell
 from steps import Peer, greets, play
 
 # Tasks are deprecated in this version, and offered.
@@ -106,8 +106,8 @@ class Storage:
         self.client = client_info
 
 
-def owner():
-    """Signs in as the owner; the driver is the browser."""
+def signing_in(url):
+    """Signs in at this server; the driver is the browser."""
     back = {}
 
     async def redirect(url):
@@ -117,7 +117,7 @@ def owner():
         return back["code"][0], back["state"][0]
 
     metadata = OAuthClientMetadata(client_name="matrix-python", redirect_uris=[CALLBACK])
-    return OAuthClientProvider(SIGNED_URL, metadata, Storage(), redirect, callback)
+    return OAuthClientProvider(url, metadata, Storage(), redirect, callback)
 
 
 async def with_key():
@@ -131,8 +131,8 @@ async def with_key():
         await greets(peer)
 
 
-async def with_oauth():
-    async with connected(SIGNED_URL, Version1(), auth=owner()) as peer:
+async def with_oauth(url):
+    async with connected(url, Version1(), auth=signing_in(url)) as peer:
         await greets(peer)
 
 
@@ -148,7 +148,8 @@ async def main():
     except BaseException:
         pass  # What went wrong stands in the cells.
     await cell("key", with_key)
-    await cell("oauth", with_oauth, 60)
+    await cell("oauth", lambda: with_oauth(SIGNED_URL), 60)
+    await cell("team", lambda: with_oauth(TEAM_URL), 60)
     report()
 
 

@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-from cells import CALLBACK, KEY, REVISION, SIGNED_URL, URL, cell, expect, report
+from cells import CALLBACK, KEY, REVISION, SIGNED_URL, TEAM_URL, URL, cell, expect, report
 from steps import greets, play
 from version2 import MODE, Browser, Storage, Version2, dump
 
@@ -78,11 +78,11 @@ async def with_key():
         await greets(peer)
 
 
-async def with_oauth():
+async def with_oauth(url):
     browser = Browser()
     metadata = OAuthClientMetadata(client_name="matrix-python", redirect_uris=[CALLBACK])
-    auth = OAuthClientProvider(SIGNED_URL, metadata, Storage(), browser.redirect, browser.callback)
-    async with connected(SIGNED_URL, auth=auth) as peer:
+    auth = OAuthClientProvider(url, metadata, Storage(), browser.redirect, browser.callback)
+    async with connected(url, auth=auth) as peer:
         await greets(peer)
 
 
@@ -98,7 +98,8 @@ async def main():
     except BaseException:
         pass  # What went wrong stands in the cells.
     await cell("key", with_key)
-    await cell("oauth", with_oauth, 60)
+    await cell("oauth", lambda: with_oauth(SIGNED_URL), 60)
+    await cell("team", lambda: with_oauth(TEAM_URL), 60)
     report()
 
 

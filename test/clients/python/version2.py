@@ -71,7 +71,7 @@ class Storage:
 
 
 class Browser:
-    """Signs in as the owner, through the driver."""
+    """Signs in through the driver."""
 
     def __init__(self):
         self.back = {}

@@ -59,7 +59,7 @@ pub fn to_json(value: impl Serialize) -> Result<Value, String> {
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 
-/// Asks something of the driver: to break streams, to end the session, to sign in as the owner.
+/// Asks something of the driver: to break streams, to end the session, to sign in.
 pub async fn tell(what: &str, body: &str) -> Result<String, String> {
     let fault = |error: reqwest::Error| error.to_string();
     let url = format!("{}/{what}", setting("CONTROL"));

@@ -318,26 +318,28 @@ async fn sign_in(cells: &mut Cells) {
             greets(&service).await
         })
         .await;
-    cells
-        .fill("oauth", 60, async {
-            let fault = |error: rmcp::transport::AuthError| error.to_string();
-            let callback = "http://127.0.0.1:8899/callback";
-            let manager = AuthorizationManager::new_allowing_private_addresses(url.as_str());
-            let mut manager = manager.await.map_err(fault)?;
-            let metadata = manager.resolve_metadata().await.map_err(fault)?;
-            manager.set_metadata(metadata.metadata);
-            let request = AuthorizationRequest::new(callback).with_client_name("matrix-rust");
-            let session = AuthorizationSession::new(manager, request).await;
-            let session = session.map_err(|(_, error)| error.to_string())?;
-            let back = tell("browse", session.get_authorization_url()).await?;
-            session.handle_callback_url(&back).await.map_err(fault)?;
-            let client = AuthClient::new(reqwest::Client::new(), session.auth_manager);
-            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            let connected = handler(false).serve_with_lifecycle(transport, lifecycle()?).await;
-            greets(&connected.map_err(|error| error.to_string())?).await
-        })
-        .await;
+    cells.fill("oauth", 60, with_oauth(&url)).await;
+    cells.fill("team", 60, with_oauth(&setting("TEAM_URL"))).await;
+}
+
+/// Signs in with the client's own OAuth code, and calls.
+async fn with_oauth(url: &str) -> Step {
+    let fault = |error: rmcp::transport::AuthError| error.to_string();
+    let callback = "http://127.0.0.1:8899/callback";
+    let manager = AuthorizationManager::new_allowing_private_addresses(url);
+    let mut manager = manager.await.map_err(fault)?;
+    let metadata = manager.resolve_metadata().await.map_err(fault)?;
+    manager.set_metadata(metadata.metadata);
+    let request = AuthorizationRequest::new(callback).with_client_name("matrix-rust");
+    let session = AuthorizationSession::new(manager, request).await;
+    let session = session.map_err(|(_, error)| error.to_string())?;
+    let back = tell("browse", session.get_authorization_url()).await?;
+    session.handle_callback_url(&back).await.map_err(fault)?;
+    let client = AuthClient::new(reqwest::Client::new(), session.auth_manager);
+    let config = StreamableHttpClientTransportConfig::with_uri(url);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let connected = handler(false).serve_with_lifecycle(transport, lifecycle()?).await;
+    greets(&connected.map_err(|error| error.to_string())?).await
 }
 
 #[tokio::main]

@@ -6,6 +6,8 @@ export const revision = setting("REVISION");
 export const signedUrl = new URL(setting("SIGNED_URL"));
 export const key = setting("KEY");
 export const passphrase = setting("PASSPHRASE");
+export const teamUrl = new URL(setting("TEAM_URL"));
+export const login = setting("LOGIN");
 export const stayMs = Number(setting("STAY_SECONDS")) * 1000;
 
 /**
@@ -51,7 +53,7 @@ export async function within(
   return holds();
 }
 
-/** Asks something of the driver: to break streams, to end the session, to sign in as the owner. */
+/** Asks something of the driver: to break streams, to end the session, to sign in. */
 export async function tell(what: string, body = ""): Promise<string> {
   const response = await fetch(`${setting("CONTROL")}/${what}`, { method: "POST", body });
   const text = await response.text();

@@ -12,7 +12,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { credentials } from "../../node/http/oauth-client.ts";
-import { cell, expect, key, report, revision, signedUrl, tell, url } from "./cells.ts";
+import { cell, expect, key, report, revision, signedUrl, teamUrl, tell, url } from "./cells.ts";
 import { greets, play, type Answer, type Peer } from "./steps.ts";
 
 async function connect(to: URL, options: StreamableHTTPClientTransportOptions = {}): Promise<Peer> {
@@ -46,6 +46,17 @@ async function connect(to: URL, options: StreamableHTTPClientTransportOptions = 
   };
 }
 
+/** Signs in with the client's own OAuth code, and calls. */
+async function signIn(to: URL): Promise<void> {
+  const { provider: authProvider, asked } = credentials();
+  const first = await connect(to, { authProvider }).catch((error: unknown) => error);
+  if (!(first instanceof UnauthorizedError)) throw first;
+  const back = new URL(await tell("browse", asked().href));
+  const signing = new StreamableHTTPClientTransport(to, { authProvider });
+  await signing.finishAuth(back.searchParams.get("code")!);
+  await greets(await connect(to, { authProvider }));
+}
+
 let peer: Peer | undefined;
 await cell("connect", async () => void (peer = await connect(url)));
 if (peer) await play(peer);
@@ -58,14 +69,7 @@ await cell("key", async () => {
   const headers = { authorization: `Bearer ${key}` };
   await greets(await connect(signedUrl, { requestInit: { headers } }));
 });
-await cell("oauth", async () => {
-  const { provider: authProvider, asked } = credentials();
-  const first = await connect(signedUrl, { authProvider }).catch((error: unknown) => error);
-  if (!(first instanceof UnauthorizedError)) throw first;
-  const back = new URL(await tell("browse", asked().href));
-  const signing = new StreamableHTTPClientTransport(signedUrl, { authProvider });
-  await signing.finishAuth(back.searchParams.get("code")!);
-  await greets(await connect(signedUrl, { authProvider }));
-});
+await cell("oauth", () => signIn(signedUrl));
+await cell("team", () => signIn(teamUrl));
 report();
 process.exit(0);
