@@ -1,6 +1,7 @@
 import type { Provider } from "../../kernel/auth/account-provider.ts";
 import type { TasksOf } from "../../kernel/calls/task-object.ts";
 import type { AccountGrant } from "../../kernel/servlets/deployment.ts";
+import { report } from "../../kernel/core/errors.ts";
 import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
@@ -236,7 +237,9 @@ export class PersonObject extends DurableObject<object> {
       hasCalls: async () => (await this.#openCalls(principal)).length > 0,
       stopCalls: async (reason) => {
         const tasks = this.#server.tasks?.({ name: principal, isAtPage: true }, async () => {});
-        for (const id of await this.#openCalls(principal)) await tasks?.stop(id, reason);
+        const open = await this.#openCalls(principal);
+        // One that cannot be reached keeps no other from being stopped.
+        await Promise.all(open.map(async (id) => tasks?.stop(id, reason).catch(report)));
       },
     }));
   }

@@ -208,6 +208,8 @@ export class Membership implements MemberRecord {
     this.#put({ ...state, seal: newSeal(), ended: { at: Date.now(), reason } });
     this.#parts.kv.delete(TOKENS);
     await this.#parts.stopCalls(reason);
+    // A call that could not be reached is stopped at the alarm.
+    await this.#plan();
   }
 
   /** Ends the access until an operator lets the person in again; false for somebody who has never signed in. */
@@ -284,19 +286,21 @@ export class Membership implements MemberRecord {
     return () => this.#put({ ...state, signIns: state.signIns.slice(0, 1) });
   }
 
-  /** Checks whether a person whose calls go on without a client is still let in. */
+  /** See `MemberRecord`. Checks the access of a person with calls that go on without a client. */
   async ring(now: number): Promise<void> {
-    const { kv, hasCalls, wakeBy } = this.#parts;
+    const { kv, hasCalls, stopCalls, wakeBy } = this.#parts;
     const due = kv.get<number>(DUE) ?? Infinity;
     if (due > now) return void (due < Infinity && (await wakeBy(due)));
     kv.delete(DUE);
     const state = this.#state;
-    if (state === undefined || kv.get(TOKENS) === undefined) return;
-    if (!(await hasCalls())) return state.ended && this.#forgetTokens(state);
-    if (state.ended === undefined)
+    if (state === undefined) return;
+    const { ended } = state;
+    if (!(await hasCalls())) return ended && this.#forgetTokens(state);
+    if (ended === undefined)
       await this.access({ isFresh: false }).catch((error: unknown) => void report(error));
+    else if (kv.get(TOKENS) === undefined) await stopCalls(ended.reason);
     else await this.#checkSignedOut(state);
-    if (kv.get(TOKENS) !== undefined) await this.#plan();
+    await this.#plan();
   }
 
   /** Stops the calls of a person who has signed out, and is no longer let in. */

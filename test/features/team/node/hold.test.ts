@@ -141,3 +141,21 @@ test.each([
   expect((await greet(access_token)).status).toBe(401);
   if (isByOperator) await press("let-in");
 });
+
+test("a server that is killed while it asks the provider knows its members afterwards", async () => {
+  Object.assign(variables, {
+    GITHUB_SECRET: github.app.clientSecret,
+    SIGN_IN: signIn("acme"),
+    TEST_LIMITS: limits(3_600_000),
+  });
+  await server.restart();
+  const { access_token } = await bob().signIn();
+  await github.fail("hanging");
+  const before = github.requests.length;
+  const lost = greet(access_token).catch(() => "lost");
+  await expect.poll(() => github.requests.length).toBeGreaterThan(before);
+  await server.restart();
+  expect(await lost).toBe("lost");
+  await github.fail();
+  expect((await greet(access_token)).status).toBe(200);
+});
