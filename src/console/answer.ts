@@ -9,7 +9,8 @@ if (place && form) {
   const preferred = document.createElement("button");
   Object.assign(preferred, { type: "button", textContent: "Use the form instead" });
   preferred.addEventListener("click", () => closing.abort());
-  place.after(preferred);
+  // Above the view: below it, the button would move as the view grows, and a click could miss it.
+  place.before(preferred);
   form.hidden = true;
   const { address = "", asked = "{}" } = place.dataset;
 
