@@ -44,7 +44,14 @@ export interface ServletEntry {
   /** The Wasm exports that this servlet answers. */
   readonly exports: readonly string[];
   /** Members that the servlet adds to its manifest. */
-  readonly manifest: { views?: object; tools?: object; instructions?: string };
+  readonly manifest: {
+    views?: object;
+    tools?: object;
+    instructions?: string;
+    schedules?: object;
+    webhooks?: object;
+    events?: object;
+  };
   /** Starts a call of an export. */
   begin(name: string): void;
   /**

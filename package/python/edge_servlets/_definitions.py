@@ -69,6 +69,8 @@ class Definitions:
         self.resources: dict[str, Definition] = {}
         self.prompts: dict[str, Definition] = {}
         self.views: dict[str, Json] = {}
+        self.declared: dict[str, dict[str, Json]] = {}
+        """Other members of the manifest, by name, and their entries."""
         self.roots_changed: Function | None = None
         self.complete: Function | None = None
         """Answers completions that no definition answers: of FastMCP."""

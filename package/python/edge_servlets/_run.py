@@ -72,9 +72,8 @@ def loaded() -> str:
     for name, one in definitions.tools.items():
         if one.view is not None:
             definitions.views[one.view]["tools"].append(name)
-    return encode(
-        {"exports": list(_answers), "manifest": {"views": definitions.views, "tools": tools}}
-    )
+    manifest = {"views": definitions.views, "tools": tools, **definitions.declared}
+    return encode({"exports": list(_answers), "manifest": manifest})
 
 
 def run(which: str) -> int:

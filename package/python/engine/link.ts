@@ -185,7 +185,7 @@ function clear(library: Uint8Array): void {
 
 /** What the host sees of the whole. */
 const SERVLET_EXPORTS =
-  /^(memory|_initialize|edge_\w+|list_\w+|call_tool|read_resource|get_prompt|complete|on_roots_list_changed)$/;
+  /^(memory|_initialize|edge_\w+|list_\w+|call_tool|read_resource|get_prompt|complete|on_roots_list_changed|run_schedule|receive_webhook)$/;
 const isServlet = ({ name }: Export) => SERVLET_EXPORTS.test(name);
 
 /** A function in C of this type that fails: with an empty text where it gives one. */

@@ -485,4 +485,7 @@
   (func (export "complete") (result i32) (call $run (i32.const 7)))
   (func (export "on_roots_list_changed") (result i32) (call $run (i32.const 8)))
   ;; Runs the modules of a servlet that depends on its environment.
-  (func (export "edge_environment") (result i32) (call $run (i32.const 9))))
+  (func (export "edge_environment") (result i32) (call $run (i32.const 9)))
+  ;; Run a servlet without a request of a caller.
+  (func (export "run_schedule") (result i32) (call $run (i32.const 10)))
+  (func (export "receive_webhook") (result i32) (call $run (i32.const 11))))

@@ -29,6 +29,8 @@
     "complete",
     "on_roots_list_changed",
     "edge_environment",
+    "run_schedule",
+    "receive_webhook",
   ];
   /** @type {{ files: string[], lines: string }} */
   let sources = { files: [], lines: "" };

@@ -1,3 +1,4 @@
+import { waitUntil } from "cloudflare:workers";
 import type { Context } from "hono";
 import { cors } from "hono/cors";
 import { HonoBase } from "hono/hono-base";
@@ -22,6 +23,7 @@ import { findingPaths, findingResponse } from "./mcp/card.ts";
 import { mcpHandler } from "./mcp-handler.ts";
 import { errorMessage, idOf } from "./mcp/wire/message.ts";
 import { refusalResponse, replyResponse } from "./mcp/wire/reply.ts";
+import type { Registry } from "./servlets/registry.ts";
 import { describeMissing, unusedIn } from "./servlets/variables.ts";
 import { demandAudience } from "./settings/env.ts";
 
@@ -40,6 +42,13 @@ export function createApp(kernel: Kernel) {
   warnOfOrigins(settings);
   const warnings = variableWarnings(kernel);
   let hasWarned = false;
+  const told = started.filter(({ served }) => served !== undefined);
+  let served: Registry | undefined;
+  const tellServed = async (raw: Request) => {
+    served = kernel.known;
+    const registry = await kernel.registry();
+    await Promise.all(told.map((one) => one.served!(registry, raw)));
+  };
   app.use((c, next) => {
     refuseLateBodies();
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -50,6 +59,8 @@ export function createApp(kernel: Kernel) {
       for (const one of warnings) console.warn(one);
       hasWarned = true;
     }
+    if (told.length > 0 && (served === undefined || served !== kernel.known))
+      waitUntil(tellServed(c.req.raw).catch(report));
     // Pages of any origin may read public documents.
     if (finding.has(c.req.path)) c.req.raw = withoutHeader(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");

@@ -29,7 +29,13 @@ import { ownServlet, type OwnTool } from "./servlets/own.ts";
 import { endpointsOf, profileOf, type Profile } from "./servlets/profiles.ts";
 import { Registry } from "./servlets/registry.ts";
 import { noState } from "./servlets/runners.ts";
-import { grantsProfile, isScope, OPERATOR_SERVLET, SERVER_SERVLET } from "./servlets/scopes.ts";
+import {
+  commonScopes,
+  grantsProfile,
+  isScope,
+  OPERATOR_SERVLET,
+  SERVER_SERVLET,
+} from "./servlets/scopes.ts";
 import { demandFeatures, knowFeatures, type KnownFeatures } from "./settings/known-features.ts";
 import {
   apiKeysOf,
@@ -127,6 +133,8 @@ export interface Started {
    * stored something.
    */
   forget?(caller: string): Promise<void | readonly string[]>;
+  /** Called with the first request of an isolate, and whenever other servlets are served. */
+  served?(registry: Registry, request: Request): Promise<void>;
   /** Members to add to the response of `/health`. */
   health?: object;
 }
@@ -218,6 +226,7 @@ export class Kernel {
         isScope(scope, settings.SCOPES, { ...there, ...(profile && { profiles: [profile] }) }),
       profiles: new Map(endpoints.map((name) => [name, profiles[name]!.title ?? name])),
       grantsProfile: (scopes, profile) => grantsProfile(scopes, settings.SCOPES ?? {}, profile),
+      commonScopes: (one, other) => commonScopes(one, other, settings.SCOPES ?? {}),
       ...Object.assign({}, ...this.started.map(({ signIn }) => signIn)),
     });
     this.deployment = Object.assign(

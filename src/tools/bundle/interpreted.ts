@@ -41,11 +41,16 @@ export async function loadInterpreted(
 }
 
 const manifestPart = z.record(z.string(), z.looseObject({}));
+/** The members of a manifest with entries that a servlet's script may define. */
+const DEFINED = ["views", "schedules", "webhooks", "events"] as const;
 const descriptionSchema = z.object({
   exports: z.array(z.string()),
   manifest: z.object({
     views: manifestPart,
     tools: manifestPart,
+    schedules: z.optional(manifestPart),
+    webhooks: z.optional(manifestPart),
+    events: z.optional(manifestPart),
     instructions: z.optional(z.string()),
   }),
   /** Uses of time and random numbers at module scope, if the kit records them. */
@@ -73,21 +78,29 @@ const chanceWarnings = (asked: Description["asked"]): string[] =>
       `${path}:${line}: ${what}() at module scope runs once, when the servlet is built: each call has the same value. Call it in a handler`,
   );
 
-/** Adds the views and instructions that the servlet's script defines to its manifest. Throws a `Refusal`. */
+/** Adds to the manifest what the servlet's script defines. Throws a `Refusal`. */
 function withManifest(
   found: FoundServlet,
-  { views, tools, instructions }: Description["manifest"],
+  { tools, instructions, ...defined }: Description["manifest"],
 ): FoundServlet {
   const { manifest, place } = found;
-  const twice = Object.keys(views).find((name) => Object.hasOwn(manifest.views ?? {}, name));
-  if (twice !== undefined)
-    throw new Refusal(`${place}: servlet.json has a view ${twice} as well: leave it out there`);
-  const isNothing = Object.keys(views).length + Object.keys(tools).length === 0;
+  const given = manifest as Partial<Record<string, object>>;
+  const entries = DEFINED.flatMap((kind) => {
+    const own = defined[kind] ?? {};
+    const before = given[kind] ?? {};
+    const twice = Object.keys(own).find((name) => Object.hasOwn(before, name));
+    if (twice !== undefined)
+      throw new Refusal(
+        `${place}: servlet.json has the ${kind.slice(0, -1)} ${twice} as well: leave it out there`,
+      );
+    return Object.keys(own).length === 0 ? [] : [[kind, { ...before, ...own }] as const];
+  });
+  const isNothing = entries.length + Object.keys(tools).length === 0;
   if (isNothing && instructions === undefined) return found;
   const merged = {
     ...(instructions !== undefined && { instructions }),
     ...manifest,
-    views: { ...manifest.views, ...views },
+    ...Object.fromEntries(entries),
     tools: Object.fromEntries(
       Object.keys({ ...tools, ...manifest.tools }).map((name) => [
         name,

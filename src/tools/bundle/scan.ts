@@ -8,8 +8,8 @@ import {
 } from "../../server/kernel/servlets/manifest.ts";
 import { nearest } from "../../server/kernel/core/nearest.ts";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
-// Registers the features' names, which the schema of manifests then rejects.
-import "./features.ts";
+// It also registers the features' names, which the schema of manifests then rejects.
+import { problemIn } from "./features.ts";
 import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import type { Language } from "./language.ts";
@@ -182,7 +182,11 @@ async function faultIn(text: string, message: string): Promise<string> {
 /** Validates a manifest; `path` is its file. Throws a `Refusal` with the errors. */
 export function checkManifest(path: string, value: unknown): Manifest {
   const read = manifestSchema().safeParse(normaliseKeys(value));
-  if (read.success) return read.data;
+  if (read.success) {
+    const problem = problemIn(read.data);
+    if (problem === undefined) return read.data;
+    throw new Refusal(`${path}: ${problem}`);
+  }
   const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys")
       return issue.keys.map((key) => unknownKey(key, issue.path)).join("; ");

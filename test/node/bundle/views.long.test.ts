@@ -355,7 +355,7 @@ describe("a view is refused that", () => {
         ...withBoard("v.html", html("x")),
         "a/servlet.json": JSON.stringify({ views: { board: { file: "v.html" } } }),
       },
-      /servlet\.json has a view board as well: leave it out there/,
+      /servlet\.json has the view board as well: leave it out there/,
     ],
     [
       "has no name",

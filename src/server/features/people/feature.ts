@@ -1,5 +1,5 @@
 import { providersOf, type Provider } from "../../kernel/auth/account-provider.ts";
-import { withoutHeader } from "../../kernel/auth/origin.ts";
+import { isLocal, withoutHeader } from "../../kernel/auth/origin.ts";
 import { anonymousAt } from "../../kernel/auth/principal.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import type { Principal } from "../../kernel/core/model.ts";
@@ -123,8 +123,10 @@ const pagedBy =
     const key = callerKey(person?.principal ?? anonymousAt(raw));
     const admission = rateLimiter.enter(key, raw);
     const { quota } = admission;
+    const { isOpen } = kernel.authenticator;
+    const isOperator = isOpen ? isLocal(raw) : person !== undefined && known.isOperator(person);
     const tasksOf = (principal: Principal) =>
-      kernel.tasks!({ ...principal, isAtPage: true }, quota.countStored);
+      kernel.tasks!({ ...principal, isAtPage: true, isOperator }, quota.countStored);
     const forgetCaller = (caller: string) => kernel.forgetCaller(caller);
     const own = { person, tasksOf, persons, providers, forgetCaller, usage };
     const page = { people: known, ...site, ...own, script: env.ASSETS && ANSWER_SCRIPT_PATH };

@@ -20,7 +20,7 @@ import {
   issuerProviders,
   ProviderSignIn,
 } from "./provider-sign-in.ts";
-import { ANONYMOUS, OPERATOR_SCOPE, type Principal } from "../../kernel/core/model.ts";
+import { ANONYMOUS, OPERATOR_SCOPE, OWNER, type Principal } from "../../kernel/core/model.ts";
 
 /** Someone at a page of this server. */
 export interface Person {
@@ -301,8 +301,5 @@ export class People {
 }
 
 const newNonce = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex();
-
-/** The principal of the passphrase. */
-const OWNER = "owner";
 
 const COOKIE = "person";

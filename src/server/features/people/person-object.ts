@@ -17,7 +17,7 @@ import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
 import type { MemberParts, MemberRecord } from "./members.ts";
 import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
-import { Sealer } from "../../kernel/storage/vault.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
 
 /** A stored secret. */
 interface StoredSecret extends SecretRef {
@@ -275,13 +275,7 @@ export class PersonObject extends DurableObject<object> {
 
   /** Secrets do not expire, so neither does their key. */
   #sealerOf(principal: string): Sealer {
-    const { sealer } = this.#server;
-    const key = async () => ({
-      id: 1,
-      bytes: new Uint8Array(await sealer.scopeKey(`secrets of ${principal}`)),
-    });
-    const lasting = async () => (await key()).bytes;
-    return (this.#sealer ??= new Sealer({ current: key, byId: key, lasting }));
+    return (this.#sealer ??= this.#server.sealer.lasting(`secrets of ${principal}`));
   }
 }
 

@@ -6,6 +6,7 @@ import { tasksOf } from "./tasks.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import type { Methods } from "../../kernel/mcp/method.ts";
 import { cancelTask, getTask, updateTask } from "./methods.ts";
+import { unattendedRuns, type UnattendedRuns } from "./unattended.ts";
 import { objectClassWith } from "../../kernel/object-class.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -19,6 +20,8 @@ declare module "../../kernel/kernel.ts" {
   interface Parts {
     /** Limits how many tasks begin at once. */
     starts?: Starts;
+    /** Begins runs of servlets that no client waits for. */
+    unattended?: UnattendedRuns;
   }
 }
 
@@ -35,9 +38,14 @@ export const tasksFeature: Feature = {
   start(kernel) {
     const { env, settings } = kernel;
     const all = tasksOf(env);
+    const unattended = unattendedRuns(all, kernel);
     return {
       methods: taskMethods,
-      parts: { ...(all && { tasks: all }), starts: new Starts() },
+      parts: {
+        ...(all && { tasks: all }),
+        starts: new Starts(),
+        ...(unattended && { unattended }),
+      },
       objects: { Task: objectClassWith(() => kernel.sealing, Task) },
       ...(all &&
         settings.LINKS === "on" && {

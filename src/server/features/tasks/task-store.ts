@@ -29,7 +29,7 @@ import {
 } from "../../kernel/core/record.ts";
 import type { Answer, Answers, Asks } from "../../kernel/core/asks.ts";
 import type { Suspended, WaitReason } from "../../kernel/core/suspension.ts";
-import type { Json } from "../../kernel/core/model.ts";
+import { isServletPrincipal, type Json } from "../../kernel/core/model.ts";
 import type { ValuePart } from "../../kernel/core/parts.ts";
 import type { PartPosition, Sealer } from "../../kernel/storage/vault.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
@@ -100,8 +100,9 @@ export class TaskStore implements Keeper {
     return this.row.created + this.row.ttl;
   }
 
-  isOf({ name, profile, isAtPage = false }: TaskViewer): boolean {
+  isOf({ name, profile, isAtPage = false, isOperator = false }: TaskViewer): boolean {
     const stored = this.#stored;
+    if (isOperator && isServletPrincipal(stored?.principal ?? "")) return true;
     return stored?.principal === name && (isAtPage || (stored.profile ?? undefined) === profile);
   }
 

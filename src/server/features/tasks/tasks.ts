@@ -71,7 +71,7 @@ export class StoredTasks implements Tasks {
 
   constructor(
     objects: DurableObjectNamespace<Task>,
-    { name, scopes, profile, isAtPage }: TaskViewer,
+    { name, scopes, profile, isAtPage, isOperator }: TaskViewer,
     countStored: CallerQuota["countStored"],
   ) {
     this.#objects = objects;
@@ -81,6 +81,7 @@ export class StoredTasks implements Tasks {
       ...(scopes && { scopes }),
       ...(profile !== undefined && { profile }),
       ...(isAtPage && { isAtPage }),
+      ...(isOperator && { isOperator }),
     };
   }
 

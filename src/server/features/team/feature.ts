@@ -56,6 +56,10 @@ export const teamFeature: Feature = {
         memberRecord: (parts) => new Membership(parts, upstreams),
         memberApps: (server) => memberApps(server, { members: team, people }),
       },
+      signIn: {
+        memberScopes: (name) =>
+          team.knows(name) ? team.access(name).then(({ scopes }) => scopes ?? null) : undefined,
+      },
       forget: (caller) => team.forget(caller),
       pages: [membersPage(kernel, { team, upstreams })],
     };

@@ -3,7 +3,14 @@ import { apiKeysOf, type Settings } from "../settings/env.ts";
 import { Fault } from "../core/errors.ts";
 import { KEY_PREFIX } from "../core/key-name.ts";
 import { limits } from "./limits.ts";
-import { OPERATOR_SCOPE, type Json, type Principal } from "../core/model.ts";
+import {
+  ANONYMOUS,
+  isServletPrincipal,
+  OPERATOR_SCOPE,
+  OWNER,
+  type Json,
+  type Principal,
+} from "../core/model.ts";
 import { KnownKeys, nearestRecords, revokedKey } from "./key-records.ts";
 import { audienceOf, challengeOf, metadataOf, profileAt } from "./metadata.ts";
 import { audienceAt, demandOwnOrigin, isAtLoopback, isLocal } from "./origin.ts";
@@ -37,6 +44,11 @@ export interface Authenticator {
    * the profile.
    */
   atProfile(principal: Principal, profile: string | undefined): Principal;
+  /**
+   * This caller with the rights that it has now, of those that it had when it left: for runs without a request. Throws
+   * `unauthorized` if it may not call any more, `unavailable` while that cannot be told.
+   */
+  current(principal: Principal): Promise<Principal>;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
   challenge(request: Request, fault: Fault): string | undefined;
   /** Protected resource metadata (RFC 9728); undefined without OAuth. */
@@ -93,13 +105,18 @@ export interface SignInParts {
   own?(context: SignInContext): SignIn | undefined;
   /** Verifies tokens of the issuers in OAUTH_ISSUERS. */
   verify?: Verify;
+  /**
+   * The scopes that a member of a team has now, null for all; undefined for the name of anybody else. Throws
+   * `unauthorized` if it has no access any more, `unavailable`.
+   */
+  memberScopes?(name: string): Promise<readonly string[] | null> | undefined;
 }
 
 /** Creates the authenticator. Throws if the configuration of the sign-in is incomplete. */
 export function createAuthenticator(
   settings: Settings,
   env: KeyRecordsEnv,
-  { isScope, profiles, grantsProfile, own, verify }: AuthenticatorParts,
+  { isScope, profiles, grantsProfile, commonScopes, own, verify, memberScopes }: AuthenticatorParts,
 ): Authenticator {
   const keys = new KnownKeys(apiKeysOf(settings), nearestRecords(env));
   const issuers = settings.OAUTH_ISSUERS ?? [];
@@ -211,6 +228,22 @@ export function createAuthenticator(
     return { ...principal, profile };
   }
 
+  /** The scopes that this caller has now; undefined for all. Throws as `current`. */
+  async function scopesNow({ name }: Principal): Promise<readonly string[] | undefined> {
+    if (isServletPrincipal(name)) return undefined;
+    if (isOpen === (name === ANONYMOUS.name)) {
+      if (isOpen) return undefined;
+      const member = memberScopes?.(name);
+      if (member !== undefined) return (await member) ?? undefined;
+      // What a token of an issuer granted cannot be asked again.
+      const isKnown = issuers.some(({ issuer }) => name.startsWith(`${issuer} `));
+      if (isKnown || (name === OWNER && settings.OWNER_PASSPHRASE !== undefined)) return undefined;
+      const key = await keys.find(name);
+      if (key !== undefined) return key.scopes;
+    }
+    throw new Fault("unauthorized", `${name} may not call this server any more.`);
+  }
+
   return {
     isOpen,
     keys,
@@ -218,6 +251,14 @@ export function createAuthenticator(
     proof: isOpen ? "" : hasOAuth ? "sign-in" : "key",
     identify,
     atProfile: (principal, profile) => atProfile({ principal }, profile),
+    async current(principal) {
+      const scopes = commonScopes(principal.scopes, await scopesNow(principal));
+      const { scopes: _before, ...rest } = principal;
+      const now = { ...rest, ...(scopes && { scopes }) };
+      return principal.profile === undefined
+        ? now
+        : atProfile({ principal: now }, principal.profile);
+    },
     async operator(request) {
       demandOwnOrigin(request);
       if (isOpen && !isLocal(request)) {
@@ -264,6 +305,11 @@ export function createAuthenticator(
 interface AuthenticatorParts extends SignInParts, Omit<SignInContext, "onEnd"> {
   /** True if these scopes grant the profile. */
   grantsProfile(scopes: readonly string[], profile: string): boolean;
+  /** The scopes that grant what both grant; undefined for all. */
+  commonScopes(
+    one: readonly string[] | undefined,
+    other: readonly string[] | undefined,
+  ): readonly string[] | undefined;
 }
 
 /** https://www.rfc-editor.org/rfc/rfc6750#section-2.3 */

@@ -34,6 +34,8 @@ export interface TaskViewer extends Principal {
   at?: number;
   /** True for a person at a page of this server, who sees the calls of every endpoint. */
   isAtPage?: boolean;
+  /** True for an operator at a page, who also sees the calls that servlets made by themselves. */
+  isOperator?: boolean;
 }
 
 /** The session that a call belongs to. */

@@ -58,6 +58,19 @@ export const AUTH_VARIABLES = ["OWNER_PASSPHRASE", "SIGN_IN", "API_KEYS", "OAUTH
 /** The principal of unauthenticated callers. */
 export const ANONYMOUS: Principal = { name: "anonymous" };
 
+/** The principal of the passphrase. */
+export const OWNER = "owner";
+
+const OF_SERVLETS = "servlet:";
+
+/** The principal of a servlet that runs without a caller. No key or issuer gives such a name. */
+export const servletPrincipal = (servlet: string): Principal => ({
+  name: OF_SERVLETS + servlet,
+});
+
+/** True for the name of such a principal. */
+export const isServletPrincipal = (name: string): boolean => name.startsWith(OF_SERVLETS);
+
 /** Quota checks of one caller. Both throw `too_many`. */
 export interface CallerQuota {
   /** Counts a call, or a call of the named tool; absent if calls are not limited. */

@@ -94,6 +94,18 @@ async function lookedUp(ref: CallRef, of: Offered): Promise<Entry> {
     }
     case "roots":
       return { ref, run: (call) => rootsChanged(ref.name, call, of) };
+    case "schedule":
+    case "webhook": {
+      const servlet = of.servlets.find(({ name }) => name === ref.name);
+      if (servlet === undefined)
+        throw new Fault("not_found", `The servlet ${ref.name} is not served any more.`);
+      const run = async (call: CallContext) => {
+        const { runOwn } = of.servlet(servlet);
+        if (runOwn !== undefined) return runOwn(ref.kind, ref.input, call);
+        throw new Fault("method_not_found", `The servlet ${ref.name} cannot run by itself.`);
+      };
+      return { ref, subject: ref.kind, servlet, run };
+    }
   }
 }
 

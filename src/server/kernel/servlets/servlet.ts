@@ -2,7 +2,7 @@ import { Fault } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { isAskMethod, type Ask } from "../core/asks.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { CompletionRequest } from "../calls/call-ref.ts";
+import type { CompletionRequest, OwnRun } from "../calls/call-ref.ts";
 import {
   ANONYMOUS,
   isObject,
@@ -47,6 +47,8 @@ export interface Servlet {
   complete(request: CompletionRequest, call: CallContext): Promise<CompleteResult>;
   /** Handles a change of the client's roots; absent if the servlet has no handler. */
   rootsChanged?(call: CallContext): Promise<Outcome<Json>>;
+  /** Runs it without a request of a caller; the result is one of a tool. Absent in dialects that cannot do that. */
+  runOwn?(why: OwnRun, request: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
   readonly completes: boolean;
 }
 

@@ -129,6 +129,12 @@ export class Sealer {
     );
   }
 
+  /** A sealer for data of one scope that does not expire. */
+  lasting(scope: string): Sealer {
+    const key = async () => ({ id: 1, bytes: new Uint8Array(await this.scopeKey(scope)) });
+    return new Sealer({ current: key, byId: key, lasting: async () => (await key()).bytes });
+  }
+
   async #remember({ id, bytes }: Key): Promise<Opener> {
     const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, [
       "encrypt",

@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { CompletionRequest } from "../../calls/call-ref.ts";
+import type { CompletionRequest, OwnRun } from "../../calls/call-ref.ts";
 import type { CallContext } from "../../core/call-context.ts";
 import type { Json, Lists } from "../../core/model.ts";
 import { Fault } from "../../core/errors.ts";
@@ -35,6 +35,12 @@ const LIST_EXPORTS: Record<keyof Lists, string> = {
 };
 
 const ROOTS_CHANGED = "on_roots_list_changed";
+
+/** Exports of this project, for runs without a caller. */
+const OWN_RUNS: Record<OwnRun, string> = {
+  schedule: "run_schedule",
+  webhook: "receive_webhook",
+};
 
 const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
   const input = (request: Json | undefined, call: CallContext): string =>
@@ -100,6 +106,13 @@ const connect = ({ exports, idsAsGiven, run }: Interface): Servlet => {
       );
     },
 
+    runOwn(why, request, call) {
+      const given = { ...request, ...givenTo(call) };
+      return run(exported(OWN_RUNS[why]), input(given, call), call, (ending) =>
+        toolOutcome(ending, undefined),
+      );
+    },
+
     ...(exports.includes(ROOTS_CHANGED) && {
       rootsChanged(call: CallContext) {
         const context = { _meta: {}, context: contextOf(call, idsAsGiven) };
@@ -153,6 +166,7 @@ export const hyperV2: Dialect = {
   exports: [
     ...Object.values(LIST_EXPORTS),
     ...["call_tool", "read_resource", "get_prompt", "complete", ROOTS_CHANGED],
+    ...Object.values(OWN_RUNS),
   ],
   userFunctions,
   connect,
