@@ -23,7 +23,7 @@ type ObjectClass = new (state: never, env: never) => object;
  *
  * const { worker, objects } = createWorker(bundle);
  * export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
- * export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
+ * export const { Profile, Quota, Schedules, ServletState, Session, States, Task, Usage } = objects;
  * export default worker;
  */
 export declare function createWorker(bundle: Bundle): {

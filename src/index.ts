@@ -12,6 +12,7 @@ export const {
   KeyRecords,
   KeyRing,
   Quota,
+  Schedules,
   ServletState,
   Session,
   States,

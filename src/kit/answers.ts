@@ -28,6 +28,7 @@ import type {
   PromptSpec,
   ResourceSpec,
   ResourceTemplateSpec,
+  ScheduleSpec,
   ToolSpec,
 } from "./specs.ts";
 
@@ -42,6 +43,7 @@ export interface AnySpec {
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
   rootsChanged?(context: Context): unknown;
+  schedules?: Record<string, ScheduleSpec>;
 }
 
 /**
@@ -57,6 +59,7 @@ export function answersOf(
     return { [name]: () => output };
   };
   const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
+  const { schedules = {} } = spec;
   const completers = new Map<string, Record<string, Complete>>();
   return {
     ...(some(tools) && toolAnswers(tools, listing)),
@@ -64,6 +67,7 @@ export function answersOf(
       resourceAnswers(resources, resourceTemplates, completers, listing)),
     ...(some(prompts) && promptAnswers(prompts, completers, listing)),
     ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
+    ...(some(schedules) && scheduleAnswers(schedules)),
     ...(rootsChanged && { on_roots_list_changed: () => after(rootsChanged(context), () => "") }),
   };
 }
@@ -260,6 +264,24 @@ function promptAnswers(
       return after(prompt.get(values, context), (value) =>
         promptResult(value, name, prompt.description),
       );
+    },
+  };
+}
+
+function scheduleAnswers(specs: Record<string, ScheduleSpec>): Record<string, ExportHandler> {
+  const runs = mapped(specs, (name, { run }) => {
+    mustBeFunction(run, "run", `The schedule "${name}"`);
+    return run;
+  });
+  return {
+    run_schedule: (input) => {
+      const { name: given, due, missed } = request(input);
+      const name = String(given);
+      const run = entry(runs, name);
+      if (!run) throw new RpcError(INVALID_PARAMS, `There is no schedule "${name}".`);
+      running.what = `The schedule "${name}"`;
+      const time = { due: new Date(String(due)), missed: Number(missed) };
+      return after(run(context, time), (value) => toolResult(false, name, value ?? null));
     },
   };
 }

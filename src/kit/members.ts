@@ -1,2 +1,3 @@
 /** Members of `Context` that are defined in files of their own: a line for each file. */
 export * from "./notices.ts";
+export { cancelSchedule, schedule, schedules } from "./schedules.ts";

@@ -14,6 +14,7 @@ export { runScript } from "./script.ts";
 export { inspect } from "./globals/inspect.ts";
 export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
+export type { MadeSchedule, ScheduleTime } from "./schedules.ts";
 export type * from "./specs.ts";
 export type * from "./types.ts";
 
@@ -50,12 +51,16 @@ export function defineServlet<
   const answers = answersOf(spec as unknown as AnySpec);
   if (Object.keys(answers).length === 0) {
     throw new Error(
-      "The servlet offers nothing: no tools, resources, resourceTemplates or prompts.",
+      "The servlet offers nothing: no tools, resources, resourceTemplates, prompts or schedules.",
     );
   }
   Math.random = random;
-  const { instructions } = spec;
-  const manifest = { ...viewsIn(spec), ...(instructions !== undefined && { instructions }) };
+  const { instructions, schedules } = spec;
+  const manifest = {
+    ...viewsIn(spec),
+    ...(instructions !== undefined && { instructions }),
+    ...(schedules && { schedules: withoutCode(schedules) }),
+  };
   globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;
 }
@@ -75,6 +80,10 @@ export interface TypedServlet<I, O> extends ServletEntry {
   /** Exists only as a type. */
   readonly "~schemas"?: { inputs: I; outputs: O };
 }
+
+/** The entries without their functions, as the manifest has them. */
+const withoutCode = (entries: Record<string, object>): Record<string, object> =>
+  JSON.parse(JSON.stringify(entries)) as Record<string, object>;
 
 interface Viewed {
   tools?: Record<string, { view?: string; visibility?: readonly string[] }>;

@@ -278,6 +278,34 @@ export interface PromptSpec<A = unknown> extends Described {
 }
 
 /**
+ * When a run of a schedule was due, and how many earlier due times it makes up for because the server could not run it then.
+ *
+ * @example
+ * const late = ({ due, missed }: DueTime) => missed > 0 && `late since ${due.toISOString()}`;
+ */
+export interface DueTime {
+  due: Date;
+  missed: number;
+}
+
+/**
+ * Times at which the servlet runs by itself, as `servlet:NAME`; its key in `schedules` is its name. `cron` has minute, hour, day
+ * of the month, month and day of the week, in `timeZone` (an IANA name; UTC by default); or `every` has a period in ms, at least a
+ * minute. An operator answers what `run` asks.
+ *
+ * @example
+ * const digest: ScheduleSpec = {
+ *   cron: "0 8 * * 1-5",
+ *   timeZone: "Europe/Berlin",
+ *   run: ({ log }) => log("info", "Good morning"),
+ * };
+ */
+export type ScheduleSpec = ({ cron: string; timeZone?: string } | { every: number }) & {
+  /** What it returns is the result of the run, which operators see. */
+  run(context: Context, time: DueTime): unknown;
+};
+
+/**
  * The definition of a servlet; its type parameters are inferred from the schemas of `tools` and the arguments of `prompts`.
  *
  * @example
@@ -313,4 +341,6 @@ export interface ServletSpec<
   prompts?: { [K in keyof P]: PromptSpec<P[K]> };
   /** Called when the client's roots have changed. */
   rootsChanged?(context: Context): unknown;
+  /** When it runs by itself, by name. */
+  schedules?: Record<string, ScheduleSpec>;
 }

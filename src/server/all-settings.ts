@@ -1,6 +1,7 @@
 /** The settings and limits of all features: for tools, which check them before they know the features of a server. */
 import "./features/issuers/limits.ts";
 import "./features/people/limits.ts";
+import "./features/schedules/limits.ts";
 import "./features/sessions/limits.ts";
 import "./features/sign-in/limits.ts";
 import "./features/state/limits.ts";

@@ -18,7 +18,7 @@ export type { Bundle } from "./kernel/kernel.ts";
  *
  * const { worker, objects } = createWorker(bundle);
  * export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
- * export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
+ * export const { Profile, Quota, Schedules, ServletState, Session, States, Task, Usage } = objects;
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {

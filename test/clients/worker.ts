@@ -13,6 +13,7 @@ export const {
   KeyRecords,
   KeyRing,
   Quota,
+  Schedules,
   ServletState,
   Session,
   States,

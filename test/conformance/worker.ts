@@ -17,6 +17,7 @@ export const {
   KeyRecords,
   KeyRing,
   Quota,
+  Schedules,
   ServletState,
   Session,
   States,

@@ -57,6 +57,7 @@ type ClassName =
   | "KeyRing"
   | "Profile"
   | "Quota"
+  | "Schedules"
   | "ServletState"
   | "Session"
   | "States"
@@ -71,6 +72,7 @@ export const {
   KeyRecords,
   KeyRing,
   Quota,
+  Schedules,
   ServletState,
   Session,
   States,

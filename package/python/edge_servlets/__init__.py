@@ -44,6 +44,7 @@ from ._definitions import (
     prompt as prompt,
     resource as resource,
     roots_changed as roots_changed,
+    scheduled as scheduled,
     tool as tool,
     view as view,
 )
@@ -56,4 +57,5 @@ from ._errors import (
     ToolError as ToolError,
 )
 from ._fetch import Headers as Headers, Response as Response, fetch as fetch
+from ._schedules import Schedule as Schedule
 from ._schema import Field as Field

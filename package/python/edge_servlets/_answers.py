@@ -12,6 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager
+from datetime import datetime
 from inspect import Parameter, isasyncgenfunction, isgeneratorfunction, signature
 from types import UnionType
 from typing import (
@@ -85,6 +86,8 @@ def answers_of(defined: Definitions) -> dict[str, Answer]:
         answers.update(_prompt_answers(defined, completers))
     if completers or defined.complete:
         answers["complete"] = _completion(completers, defined.complete)
+    if defined.schedules:
+        answers["run_schedule"] = _run_schedule(defined)
     if changed := defined.roots_changed:
         answers["on_roots_list_changed"] = _telling(_Signature(changed, Shapes()).caller())
     return answers
@@ -98,6 +101,31 @@ def _telling(call: Callable[[Json], Any]) -> Answer:
         return ""
 
     return tell
+
+
+def _run_schedule(defined: Definitions) -> Answer:
+    """Calls the function of the schedule that is due, with what it takes of the due time."""
+    calls: dict[str, tuple[Callable[[Json], Any], list[str]]] = {}
+    for name, definition in defined.schedules.items():
+        with _defining("the schedule", definition.function, name):
+            taken = _Signature(definition.function, Shapes())
+            for member in taken.members:
+                if member not in ("due", "missed"):
+                    raise DefinitionError(f"it takes `{member}`: only `due` and `missed` are given.")
+            calls[name] = (taken.caller(), list(taken.members))
+    result = tool_result("free", None, "the schedule")
+
+    def run_schedule(given: Json) -> str:
+        request = given["request"]
+        name = request["name"]
+        if name not in calls:
+            raise RpcError(INVALID_PARAMS, f'There is no schedule "{name}".')
+        running.what = f'The schedule "{name}"'
+        call, names = calls[name]
+        time = {"due": datetime.fromisoformat(request["due"]), "missed": request["missed"]}
+        return result(settled(call({one: time[one] for one in names})))
+
+    return run_schedule
 
 
 def _listing(kind: str, entries: list[Json]) -> Answer:

@@ -3,6 +3,7 @@
 from annotationlib import Format
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from inspect import signature
 from typing import Any, Literal, TypedDict, overload
 
@@ -71,13 +72,14 @@ class Definitions:
         self.views: dict[str, Json] = {}
         self.declared: dict[str, dict[str, Json]] = {}
         """Other members of the manifest, by name, and their entries."""
+        self.schedules: dict[str, Definition] = {}
         self.roots_changed: Function | None = None
         self.complete: Function | None = None
         """Answers completions that no definition answers: of FastMCP."""
         self.masks_errors = False
         """Whether callers learn nothing of unexpected exceptions: of FastMCP."""
 
-    def add(self, kind: Literal["tool", "resource", "prompt"], made: Definition) -> None:
+    def add(self, kind: Literal["tool", "resource", "prompt", "schedule"], made: Definition) -> None:
         group: dict[str, Definition] = getattr(self, f"{kind}s")
         other = group.get(made.key)
         if other is not None:
@@ -303,6 +305,42 @@ def view(
         raise DefinitionError(f'There is another view "{name}".')
     definitions.views[name] = {"file": file, **more, "tools": []}
     return name
+
+
+@overload
+def scheduled[F: Function](
+    *, cron: str, time_zone: str | None = None, name: str | None = None
+) -> Callable[[F], F]: ...
+@overload
+def scheduled[F: Function](*, every: timedelta, name: str | None = None) -> Callable[[F], F]: ...
+def scheduled(
+    *,
+    cron: str | None = None,
+    time_zone: str | None = None,
+    every: timedelta | None = None,
+    name: str | None = None,
+) -> Any:
+    """Has a function called at set times, as `servlet:NAME`. An operator answers what it asks.
+
+    `cron` has minute, hour, day of the month, month and day of the week, in `time_zone` (an IANA name; UTC by default); `every` is at
+    least a minute. The function may take `due: datetime`, when it was due, and `missed: int`, how many earlier due times it makes up
+    for. What it returns is the result of the run, which operators see.
+
+    Example:
+        @scheduled(cron="0 8 * * 1-5", time_zone="Europe/Berlin")
+        async def digest(ctx: Context, missed: int) -> str:
+            return f"Good morning, {missed} were missed."
+    """
+
+    def define(function: Function) -> Function:
+        key = _name_of(function, name, "schedule")
+        definitions.add("schedule", Definition(function, key, {}))
+        period = None if every is None else round(every / timedelta(milliseconds=1))
+        entries = definitions.declared.setdefault("schedules", {})
+        entries[key] = some(cron=cron, timeZone=time_zone, every=period)
+        return function
+
+    return define
 
 
 def roots_changed[F: Function](function: F) -> F:

@@ -13,3 +13,4 @@ class Members:
         notify_resources_changed,
         notify_tools_changed,
     )
+    from ._schedules import cancel_schedule, schedule, schedules

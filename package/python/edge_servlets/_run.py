@@ -58,7 +58,7 @@ def loaded() -> str:
     """What the servlet offers, as JSON; called once, when its modules are imported. Raises what is wrong in its definitions."""
     _answers.update(answers_of(definitions))
     if not _answers:
-        raise DefinitionError("The servlet offers nothing: no @tool, @resource or @prompt.")
+        raise DefinitionError("The servlet offers nothing: no @tool, @resource, @prompt or @scheduled.")
     for name, set_up in when_loaded.items():
         if name in sys.modules:
             set_up()

@@ -391,7 +391,7 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
       ...undefinable,
       ...calls,
       ...anew,
-      ...(others!.length === 0
+      ...(others!.length === 0 && manifest.schedules === undefined
         ? [`it offers nothing${remedy === undefined ? "" : `. ${remedy}`}`]
         : empty!.map((kind) => `it can be asked for its ${KIND_NAMES[kind]}, but lists none`)),
     ],

@@ -71,6 +71,12 @@ export interface ServletUnderTest {
     script?: Script,
   ): Promise<Tested<GetPromptResult>>;
   complete(request: CompletionRequest, script?: Script): Promise<Tested<CompleteResult>>;
+  /** Runs the code of a schedule, as when it is due now or at `due`, having missed so many due times before. */
+  runSchedule(
+    name: string,
+    time?: { due?: Date; missed?: number },
+    script?: Script,
+  ): Promise<Tested<CallToolResult>>;
   /**
    * All files in the folders of a servlet with state, by the paths that the servlet uses: as text, or as bytes if a
    * file is not UTF-8. `whose` selects the caller and session.
@@ -207,6 +213,12 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       const { ref } = input;
       const name = ref.type === "ref/prompt" ? ref.name : ref.uri;
       return called({ kind: "completion", name, input }, script);
+    },
+    runSchedule(name, { due, missed = 0 } = {}, script = {}) {
+      const { now = 0 } = script;
+      const at = due ?? new Date(typeof now === "number" ? now : now());
+      const input = { name, due: at.toISOString(), missed };
+      return called({ kind: "schedule", name: servlet.name, input }, script);
     },
     files: async (whose = {}) => ownStates().files(whose),
     writeFiles: async (files, whose = {}) => ownStates().write(files, whose),

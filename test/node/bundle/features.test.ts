@@ -77,6 +77,12 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     { servlets: [servlet("a", { may_call: ["b:*"] })] },
     ["tool-calls"],
   ],
+  [
+    "a servlet has schedules",
+    ["SCHEDULES"],
+    { servlets: [servlet("a", { schedules: { daily: { cron: "@daily" } } })] },
+    ["tasks", "people", "schedules"],
+  ],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
   [
     "servlets can be installed",

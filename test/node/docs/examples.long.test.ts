@@ -74,6 +74,9 @@ ${names.map((name) => `  ${name}: { handler: async (args, context) => (await ${n
           }),
           "roots/list": () => ({ roots: [{ uri: "file:///home/ada" }] }),
         },
+        hostFunctions: {
+          "schedules.list": () => [{ id: "a", tool: "b", arguments: {}, next: null, last: null }],
+        },
       },
     );
     expect(result.isError ? result.content : []).toEqual([]);

@@ -73,7 +73,7 @@ import { createWorker } from "../../src/server/worker.ts";
 const profiles = ${JSON.stringify(profiles)};
 const { worker, objects } = createWorker({ ...bundle, profiles, features });
 export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
-export const { Profile, Quota, ServletState, Session, States, Task, Usage } = objects;
+export const { Profile, Quota, Schedules, ServletState, Session, States, Task, Usage } = objects;
 export default worker;
 `;
   await writeFile(join(FOLDER, "index.ts"), entry);

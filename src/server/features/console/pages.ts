@@ -32,7 +32,7 @@ export interface ConsolePage extends PageLink {
     token: string,
   ): Promise<{ body: Markup; status?: number; extraStyle?: string }>;
   /** Handles one of its forms, sent by the principal `by`. Returns the path of the page that follows. */
-  post?(form: URLSearchParams, by: string): Promise<string>;
+  post?(form: URLSearchParams, by: string, visitor: Visitor): Promise<string>;
 }
 
 /** True if the visitor may open the page. */
@@ -78,7 +78,7 @@ export function addPage(
           if (isOld) return seeOther(path);
           if (!mayOpen(page, visitor)) return { status: 403, body: forOperators };
           const isOwn = form && (await shared.people.isForm(form, person, path));
-          return seeOther(isOwn ? await post(form, person.principal.name) : path);
+          return seeOther(isOwn ? await post(form, person.principal.name, visitor) : path);
         },
       });
     }),

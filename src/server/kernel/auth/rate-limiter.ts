@@ -56,6 +56,11 @@ export class RateLimiter {
     });
   }
 
+  /** Counts a call that no request makes. Throws `too_many`. */
+  async count(caller: string): Promise<void> {
+    if (this.#counts) await this.#count(caller);
+  }
+
   get #counts(): boolean {
     const { callsPerMinute, toolCallsPerMinute } = limits;
     return this.#rateLimit !== undefined || callsPerMinute + toolCallsPerMinute > 0;

@@ -1,0 +1,48 @@
+import { originOf } from "../../kernel/auth/origin.ts";
+import { servletPrincipal } from "../../kernel/core/model.ts";
+import { retry } from "../../kernel/core/retry.ts";
+import type { Feature } from "../../kernel/kernel.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
+import { peopleFeature } from "../people/feature.ts";
+import { scheduleFunctions, type SchedulesOf } from "./functions.ts";
+import { declaredIn } from "./schedule.ts";
+import { Schedules } from "./schedules.ts";
+import { schedulesPage } from "./schedules-page.ts";
+
+declare module "../../kernel/bindings.ts" {
+  interface Env {
+    /** What servlets run by themselves, and when; required by servlets with schedules. */
+    SCHEDULES?: DurableObjectNamespace<Schedules>;
+  }
+}
+
+/** Runs of servlets at set times: those of their manifests, and those that callers have made. */
+export const schedulesFeature: Feature = {
+  name: "schedules",
+  needs: [peopleFeature],
+  start(kernel) {
+    const { SCHEDULES: objects } = kernel.env;
+    const parts = { objects: { Schedules: objectClassWith(() => kernel.sealing, Schedules) } };
+    if (objects === undefined || kernel.unattended === undefined) return parts;
+    const of: SchedulesOf = (caller) => objects.getByName(caller);
+    return {
+      ...parts,
+      hostFunctions: scheduleFunctions(of, kernel),
+      async served({ servlets }, request) {
+        const origin = kernel.settings.PUBLIC_URL ?? originOf(request);
+        const made = Date.now();
+        await Promise.all(
+          servlets.map(async (servlet) => {
+            const { name } = servlet;
+            const principal = servletPrincipal(name);
+            const all = declaredIn(servlet).map((one) => ({ ...one, principal, origin, made }));
+            // Alarms delete the schedules of servlets that have none any more.
+            if (all.length > 0) await retry(() => of(principal.name).declare(name, all));
+          }),
+        );
+      },
+      forget: async (caller) => of(caller).forgetAll(),
+      pages: [schedulesPage(kernel, of)],
+    };
+  },
+};

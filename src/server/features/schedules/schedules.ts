@@ -1,0 +1,451 @@
+import { DurableObject } from "cloudflare:workers";
+import type { CallRef } from "../../kernel/calls/call-ref.ts";
+import type { Authenticator } from "../../kernel/auth/authenticator.ts";
+import { Fault, report } from "../../kernel/core/errors.ts";
+import { settled, type Settled } from "../../kernel/core/settled.ts";
+import { printable, printableLine } from "../../kernel/core/text.ts";
+import type { Registry } from "../../kernel/servlets/registry.ts";
+import { Alarm } from "../../kernel/storage/alarm.ts";
+import { firstRow } from "../../kernel/storage/tables.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
+import type { Starts } from "../tasks/starts.ts";
+import type { UnattendedRuns } from "../tasks/unattended.ts";
+import { limits } from "./limits.ts";
+import {
+  SCHEDULE_META,
+  type RunNote,
+  type Schedule,
+  type ScheduledRun,
+  type ShownSchedule,
+  type StoredSchedule,
+} from "./schedule.ts";
+import { timesOf } from "./times.ts";
+
+/** The parts of the server that schedules use. */
+export interface ScheduleServer {
+  readonly sealer: Sealer;
+  readonly unattended?: UnattendedRuns;
+  readonly starts?: Starts;
+  readonly authenticator: Pick<Authenticator, "current">;
+  readonly rateLimiter: { count(caller: string): Promise<void> };
+  registry(): Promise<Registry>;
+}
+
+/** Bounds of the times that rows store: `next` is when the alarm has to look at the schedule. */
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  servlet: string;
+  /** Null if it is paused or over. */
+  next: number | null;
+  paused: string | null;
+  /** The run that begins or has begun: its task, when it was due, earlier due times that it makes up for. */
+  task: string | null;
+  due: number;
+  missed: number;
+  /** 0 while the run has yet to begin. */
+  begun: 0 | 1;
+  /** Attempts to begin it that failed, and runs in a row that were refused. */
+  failures: number;
+  refused: number;
+  sealed: ArrayBuffer;
+}
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS schedules (id TEXT NOT NULL, servlet TEXT NOT NULL, next INTEGER, paused TEXT, task TEXT,
+  due INTEGER NOT NULL, missed INTEGER NOT NULL, begun INTEGER NOT NULL, failures INTEGER NOT NULL, refused INTEGER NOT NULL,
+  sealed BLOB NOT NULL, PRIMARY KEY (servlet, id));
+CREATE TABLE IF NOT EXISTS runs (servlet TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL, at INTEGER NOT NULL,
+  missed INTEGER NOT NULL, task TEXT, why TEXT);`;
+
+/** Faults after which a run is tried again: its principal or the server lacks something for now. */
+const PASSING: ReadonlySet<string> = new Set([
+  ...["unavailable", "too_many", "storage_full", "internal"],
+]);
+
+const PAUSED = "It was paused on its page.";
+
+/**
+ * The schedules of one caller, or of a servlet's manifest. An alarm begins what is due: each run is a task, whose id is
+ * stored before it begins, so that a crash neither loses nor doubles it.
+ */
+export class Schedules extends DurableObject<object> {
+  readonly #server: ScheduleServer;
+  readonly #sql = this.ctx.storage.sql;
+  readonly #alarm = new Alarm(this.ctx.storage);
+  readonly #owner: string;
+  #sealer: Sealer | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(state: DurableObjectState, env: object, server: ScheduleServer) {
+    super(state, env);
+    this.#server = server;
+    this.#owner = state.id.name ?? "";
+    this.#sql.exec(TABLES);
+  }
+
+  /** Adds a schedule, in place of the one with its id. Throws `too_many`, and `invalid_params` for one that is never due. */
+  put(schedule: StoredSchedule): Promise<Settled<ShownSchedule>> {
+    return this.#settledInTurn(async () => {
+      const { id, servlet } = schedule;
+      const next = timesOf(schedule.timing, schedule.made).after(Date.now());
+      if (next === undefined)
+        throw new Fault(
+          "invalid_params",
+          "The schedule is never due: its time is over, or no such day exists.",
+        );
+      const sealed = await this.#seal(schedule);
+      const others = this.#rows("servlet <> ? OR id <> ?", servlet, id).length;
+      if (others >= limits.schedules)
+        throw new Fault(
+          "invalid_params",
+          `This caller has ${others} schedules, which is the limit. Cancel one first.`,
+        );
+      this.#insert(schedule, next, sealed);
+      await this.#plan();
+      return this.#shown(this.#row(servlet, id)!, schedule);
+    });
+  }
+
+  /** Makes the schedules of a servlet's manifest those that are stored, and keeps what is known of equal ones. */
+  declare(servlet: string, declared: readonly StoredSchedule[]): Promise<void> {
+    return this.#inTurn(() => this.#declare(servlet, declared));
+  }
+
+  async #declare(servlet: string, declared: readonly StoredSchedule[]): Promise<void> {
+    const rows = await Promise.all(
+      declared.map(async (schedule) => {
+        const before = this.#row(servlet, schedule.id);
+        const stored = before && (await this.#open(before));
+        const isSame = stored !== undefined && isEqual(stored, schedule);
+        // Periods begin when the schedule was first declared.
+        const kept = { ...schedule, ...(isSame && { made: stored.made }) };
+        return { kept, isSame, sealed: await this.#seal(kept) };
+      }),
+    );
+    const names = new Set(declared.map(({ id }) => id));
+    for (const { id } of this.#rows("servlet = ?", servlet))
+      if (!names.has(id)) this.#delete(servlet, id);
+    for (const { kept, isSame, sealed } of rows) {
+      if (isSame) {
+        this.#set(kept, "sealed = ?", sealed);
+        continue;
+      }
+      const next = timesOf(kept.timing, kept.made).after(Date.now());
+      this.#insert(kept, next ?? null, sealed);
+    }
+    await this.#plan();
+  }
+
+  /** The schedules, by when they are due; of one servlet, or all. */
+  async list(servlet?: string): Promise<ShownSchedule[]> {
+    await this.#plan();
+    const rows = servlet === undefined ? this.#rows("TRUE") : this.#rows("servlet = ?", servlet);
+    const all = await Promise.all(
+      rows.map(async (row) => {
+        const stored = await this.#open(row);
+        return stored && this.#shown(row, stored);
+      }),
+    );
+    return all.filter((one) => one !== undefined);
+  }
+
+  /** Deletes a schedule; a run that has begun goes on. False if there is none. */
+  cancel(servlet: string, id: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const isThere = this.#row(servlet, id) !== undefined;
+      if (isThere) this.#delete(servlet, id);
+      return isThere;
+    });
+  }
+
+  /** Pauses a schedule until `resume`. */
+  pause(servlet: string, id: string): Promise<void> {
+    return this.#inTurn(async () => this.#set({ servlet, id }, "next = NULL, paused = ?", PAUSED));
+  }
+
+  /** Lets a paused schedule go on; what was due meanwhile is not made up for. */
+  resume(servlet: string, id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const row = this.#row(servlet, id);
+      const stored = row && (await this.#open(row));
+      if (stored === undefined || row?.paused === null) return;
+      const next = timesOf(stored.timing, stored.made).after(Date.now()) ?? null;
+      this.#set({ servlet, id }, "next = ?, paused = NULL, refused = 0", next);
+      await this.#plan();
+    });
+  }
+
+  /** Begins a run now, unless one still goes. Throws as `UnattendedRuns.begin`. */
+  runNow(servlet: string, id: string): Promise<Settled<void>> {
+    return this.#settledInTurn(async () => {
+      const row = this.#row(servlet, id);
+      const stored = row && (await this.#open(row));
+      if (stored === undefined) throw new Fault("not_found", "There is no such schedule any more.");
+      if (await this.#isGoing(row!, stored))
+        throw new Fault("conflict", "A run of this schedule still goes. Wait until it has ended.");
+      const task = this.#server.unattended!.newId();
+      const now = Date.now();
+      this.#set(row!, "task = ?, due = ?, missed = 0, begun = 0", task, now);
+      await this.#begin({ ...row!, task, due: now, missed: 0 }, stored);
+    });
+  }
+
+  async forgetAll(): Promise<void> {
+    await this.ctx.storage.deleteAll();
+    this.#sql.exec(TABLES);
+  }
+
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async (now) => {
+      const due = this.#rows("next <= ?", now).slice(0, limits.runsAtOnce);
+      // Of what is due at once on the whole server, little begins at once.
+      const begun = await this.#server.starts!.take(this.#owner);
+      try {
+        for (const { servlet, id } of due)
+          await this.#inTurn(async () => {
+            const row = this.#row(servlet, id);
+            // It may have been cancelled or paused meanwhile.
+            if (row !== undefined && row.next !== null && row.next <= now)
+              await this.#serve(row, now);
+          });
+      } finally {
+        begun();
+      }
+      await this.#plan();
+    });
+  }
+
+  /** Runs changes one after the other: each waits for keys or tasks, and must not see half of another. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = Promise.allSettled([done]);
+    return done;
+  }
+
+  #settledInTurn<T>(work: () => Promise<T>): Promise<Settled<T>> {
+    return settled(() => this.#inTurn(work));
+  }
+
+  /** Begins the run of a schedule that is due, and sets when the schedule is due next. Throws nothing. */
+  async #serve(row: Row, now: number): Promise<void> {
+    const { servlet, id } = row;
+    try {
+      const stored = await this.#open(row);
+      if (stored === undefined) return this.#delete(servlet, id);
+      if (stored.isDeclared && !(await this.#isDeclared(stored))) return this.#delete(servlet, id);
+      const times = timesOf(stored.timing, stored.made);
+      let begins = row;
+      if (row.task === null || row.begun === 1) {
+        if (await this.#isGoing(row, stored)) {
+          this.#note(row, {
+            due: row.next!,
+            at: now,
+            missed: 0,
+            why: "The run before it still goes.",
+          });
+          return this.#set(row, "next = ?", times.after(now) ?? null);
+        }
+        let due = row.next!;
+        let missed = 0;
+        // A run that is due is not late because others began before it.
+        const last = now - limits.lateRunMs;
+        for (
+          let then = times.after(due);
+          then !== undefined && then <= last;
+          then = times.after(then)
+        ) {
+          due = then;
+          if (++missed === limits.missedRuns) break;
+        }
+        begins = { ...row, task: this.#server.unattended!.newId(), due, missed, failures: 0 };
+        this.#set(
+          row,
+          "task = ?, due = ?, missed = ?, begun = 0, failures = 0",
+          begins.task,
+          due,
+          missed,
+        );
+      }
+      try {
+        await this.#begin(begins, stored);
+      } catch (error) {
+        const fault = Fault.from(error);
+        if (PASSING.has(fault.code)) return this.#retry(begins, now, fault);
+        this.#refuse(begins, now, fault);
+      }
+      const next = times.after(Math.max(now, begins.due)) ?? null;
+      this.#set(row, "next = CASE WHEN paused IS NULL THEN ? END", next);
+    } catch (error) {
+      this.#retry(row, now, Fault.from(error));
+    }
+  }
+
+  /** Begins the stored run, with the rights that its maker has now. */
+  async #begin(row: Row, schedule: StoredSchedule): Promise<void> {
+    const { unattended, authenticator, rateLimiter } = this.#server;
+    const principal = await authenticator.current(schedule.principal);
+    await rateLimiter.count(this.#owner);
+    const { due, missed, task } = row;
+    const note: RunNote = { name: schedule.id, due: new Date(due).toISOString(), missed };
+    const registry = (await this.#server.registry()).for({ principal });
+    await unattended!.begin({
+      id: task!,
+      principal,
+      ref: await scheduledRef(schedule, note, registry),
+      meta: { [SCHEDULE_META]: note },
+      origin: schedule.origin,
+    });
+    this.ctx.storage.transactionSync(() => {
+      this.#set(row, "begun = 1, failures = 0, refused = 0");
+      this.#note(row, { due, at: Date.now(), missed, task: task! });
+    });
+  }
+
+  /** True while the newest run has not ended. */
+  async #isGoing({ task, begun }: Row, { principal }: StoredSchedule): Promise<boolean> {
+    if (task === null || begun === 0) return false;
+    const status = await this.#server.unattended!.statusOf(principal, task);
+    return status === "working" || status === "input_required";
+  }
+
+  /** True while the manifest of its servlet has this schedule. */
+  async #isDeclared({ servlet, id }: Schedule): Promise<boolean> {
+    const { servlets } = await this.#server.registry();
+    const { schedules = {} } = servlets.find(({ name }) => name === servlet)?.manifest ?? {};
+    return Object.hasOwn(schedules, id);
+  }
+
+  /** Tries a run again later that could not begin now. */
+  #retry(row: Row, now: number, fault: Fault): void {
+    if (fault.code === "internal") report(fault);
+    const pause = Math.min(MOST_RETRY_MS, limits.runRetryMs * 2 ** row.failures);
+    this.#set(row, "next = ?, failures = failures + 1", now + pause);
+  }
+
+  /** Records why a run cannot begin; after several in a row, pauses the schedule. */
+  #refuse(row: Row, now: number, { message }: Fault): void {
+    const why = printableLine(message);
+    const paused = row.refused + 1 >= limits.refusedRuns ? why : null;
+    this.ctx.storage.transactionSync(() => {
+      this.#note(row, { due: row.due, at: now, missed: row.missed, why });
+      this.#set(row, "task = NULL, failures = 0, refused = refused + 1, paused = ?", paused);
+    });
+  }
+
+  /** Records a run, and forgets the oldest beyond `limits.shownRuns`. */
+  #note({ servlet, id }: Row, { due, at, missed, task, why }: ScheduledRun): void {
+    const values = [servlet, id, due, at, missed, task ?? null, why ?? null];
+    this.#sql.exec("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", ...values);
+    const own = "servlet = ? AND id = ?";
+    this.#sql.exec(
+      `DELETE FROM runs WHERE ${own} AND rowid NOT IN
+       (SELECT rowid FROM runs WHERE ${own} ORDER BY rowid DESC LIMIT ?)`,
+      ...[servlet, id, servlet, id, limits.shownRuns],
+    );
+  }
+
+  /** Sets the alarm to the first due time; every access does, since an alarm may be lost. */
+  async #plan(): Promise<void> {
+    const { next } = this.#sql
+      .exec<{ next: number | null }>("SELECT MIN(next) AS next FROM schedules")
+      .one();
+    if (next !== null) await this.#alarm.set(next);
+  }
+
+  #shown(
+    row: Row,
+    { id, servlet, timing, tool, arguments: input, isDeclared, principal: by }: StoredSchedule,
+  ): ShownSchedule {
+    const runs = this.#sql
+      .exec<RunRow>(
+        "SELECT due, at, missed, task, why FROM runs WHERE servlet = ? AND id = ? ORDER BY rowid DESC",
+        ...[row.servlet, row.id],
+      )
+      .toArray()
+      .map(({ task, why, ...run }) => ({ ...run, ...(task && { task }), ...(why && { why }) }));
+    return {
+      ...{ id, servlet, timing, tool, arguments: input, isDeclared, by },
+      ...(row.next !== null && { next: row.next }),
+      ...(row.paused !== null && { paused: row.paused }),
+      runs,
+    };
+  }
+
+  #row(servlet: string, id: string): Row | undefined {
+    return firstRow(
+      this.#sql.exec<Row>("SELECT * FROM schedules WHERE servlet = ? AND id = ?", servlet, id),
+    );
+  }
+
+  #rows(where: string, ...values: SqlStorageValue[]): Row[] {
+    const query = `SELECT * FROM schedules WHERE ${where} ORDER BY next IS NULL, next`;
+    return this.#sql.exec<Row>(query, ...values).toArray();
+  }
+
+  #insert({ servlet, id }: Schedule, next: number | null, sealed: ArrayBuffer): void {
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO schedules VALUES (?, ?, ?, NULL, NULL, 0, 0, 0, 0, 0, ?)",
+      ...[id, servlet, next, sealed],
+    );
+  }
+
+  #set(
+    { servlet, id }: Pick<Schedule, "servlet" | "id">,
+    what: string,
+    ...values: SqlStorageValue[]
+  ): void {
+    const query = `UPDATE schedules SET ${what} WHERE servlet = ? AND id = ?`;
+    this.#sql.exec(query, ...values, servlet, id);
+  }
+
+  #delete(servlet: string, id: string): void {
+    for (const table of ["schedules", "runs"])
+      this.#sql.exec(`DELETE FROM ${table} WHERE servlet = ? AND id = ?`, servlet, id);
+  }
+
+  /** The sealer of the owner, whose key does not expire. */
+  get #ownSealer(): Sealer {
+    return (this.#sealer ??= this.#server.sealer.lasting(`schedules of ${this.#owner}`));
+  }
+
+  async #seal(schedule: StoredSchedule): Promise<ArrayBuffer> {
+    const bytes = encoder.encode(JSON.stringify(schedule));
+    return (await this.#ownSealer.seal(bytes, placeOf(schedule))).buffer;
+  }
+
+  /** Undefined if the key that sealed it is gone. */
+  async #open(row: Row): Promise<StoredSchedule | undefined> {
+    const opened = await this.#ownSealer.open(new Uint8Array(row.sealed), placeOf(row));
+    return opened && (JSON.parse(new TextDecoder().decode(opened)) as StoredSchedule);
+  }
+}
+
+type RunRow = { due: number; at: number; missed: number; task: string | null; why: string | null };
+
+const encoder = new TextEncoder();
+
+const placeOf = ({ servlet, id }: Pick<Schedule, "servlet" | "id">): string => `${servlet} ${id}`;
+
+const MOST_RETRY_MS = 3_600_000;
+
+/** True for schedules with the same times that run the same. */
+const isEqual = (one: Schedule, other: Schedule): boolean =>
+  JSON.stringify([one.timing, one.tool, one.arguments]) ===
+  JSON.stringify([other.timing, other.tool, other.arguments]);
+
+/** What a schedule runs, for a caller with this registry. Throws `invalid_params`. */
+export async function scheduledRef(
+  { servlet, tool, arguments: input = {} }: Schedule,
+  note: RunNote | undefined,
+  registry: Registry,
+): Promise<CallRef> {
+  if (tool === undefined) return { kind: "schedule", name: servlet, input: note ?? {} };
+  const { tools } = await registry.catalog();
+  const found = tools.entries().find(([, one]) => one.servlet.name === servlet && one.own === tool);
+  if (found === undefined)
+    throw new Fault(
+      "invalid_params",
+      `The servlet ${servlet} has no tool ${printable(tool)}, or whoever made the schedule may not call it.`,
+    );
+  return { kind: "tool", name: found[0], input };
+}
