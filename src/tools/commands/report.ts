@@ -9,6 +9,7 @@ import { SERVLET_EXPORTS } from "../bundle/wasm/check.ts";
 import { type Prepared } from "../bundle/wasm/prepare.ts";
 import { isInterpreted } from "../bundle/source.ts";
 import { asModelsSee, tokensOf } from "../../server/kernel/servlets/concerns.ts";
+import { schedulesOf } from "../../server/features/installs/permissions.ts";
 import { isForModels } from "../../server/kernel/core/views.ts";
 import { DOCS } from "../bundle/own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
@@ -80,6 +81,7 @@ export function servletReport(examined: Examined): string {
     ["answers", answers(examined)],
     ["also exports", otherExports(examined)],
     ["may call", manifest.may_call?.join(", ")],
+    ["runs by itself", schedulesOf(manifest).join(", ")],
     ...(outline === undefined ? [] : imports(outline, examined)),
   ];
   return [

@@ -108,6 +108,33 @@ describe("a schedule of a servlet", () => {
   });
 });
 
+test("a schedule whose times no server knows says so, and harms no other", async () => {
+  const maker = { principal: { name: "servlet:odd" }, made: Date.now(), isDeclared: true };
+  const declaring = (id: string, cron: string) => ({
+    id,
+    servlet: "odd",
+    timing: { cron },
+    ...maker,
+  });
+  await of("servlet:odd").declare("odd", [
+    declaring("bad", "nonsense"),
+    declaring("good", "@daily"),
+  ]);
+  expect(await one("servlet:odd", "bad")).toMatchObject({
+    paused: expect.stringContaining("cron line"),
+  });
+  expect(await one("servlet:odd", "good")).toHaveProperty("next");
+});
+
+test("a schedule of a servlet that is not served any more goes", async () => {
+  const maker = { principal: { name: "servlet:former" }, made: Date.now(), isDeclared: true };
+  await of("servlet:former").declare("former", [
+    { id: "it", servlet: "former", timing: { every: HOUR }, ...maker },
+  ]);
+  await ringAt("servlet:former", Date.now() + HOUR);
+  expect(await listed("servlet:former")).toEqual([]);
+});
+
 describe("a schedule that a caller has made", () => {
   test("calls the tool as the caller, once or again and again", async () => {
     const { owner, call } = stranger();

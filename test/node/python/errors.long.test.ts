@@ -94,7 +94,11 @@ describe("a definition is refused", () => {
   const HEAD =
     "from edge_servlets import *\nfrom dataclasses import dataclass\nfrom typing import *\n";
   test.each<[what: string, text: string, message: string | RegExp]>([
-    ["that is empty", "x = 1", "The servlet offers nothing: no @tool, @resource, @prompt or @scheduled."],
+    [
+      "that is empty",
+      "x = 1",
+      "The servlet offers nothing: no @tool, @resource, @prompt or @scheduled.",
+    ],
     [
       "of a type without a schema",
       "@tool\ndef f(x: complex) -> str: ...",

@@ -131,6 +131,16 @@ test("who approves a servlet sees which others it may call", () => {
   );
 });
 
+test("who approves a servlet sees when it runs by itself", () => {
+  const schedules = {
+    daily: { cron: "0 8 * * *", timeZone: "Asia/Tokyo" },
+    often: { every: 60_000 },
+  };
+  expect(permissionsOf({ manifest: { schedules }, lists: undefined })).toContain(
+    'It runs by itself: daily ("0 8 * * *" Asia/Tokyo), often (every 1 min).',
+  );
+});
+
 test("who approves a servlet sees each secret that it gets", () => {
   const manifest: Manifest = {
     env_vars: { plain: "x", region: "${REGION:-eu}|${DB_URL}", again: "${DB_URL}${DB_URL}" },

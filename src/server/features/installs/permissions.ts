@@ -16,6 +16,7 @@ export function permissionsOf({
   const all: [string, readonly string[] | undefined][] = [
     ["It may reach these hosts", allowed_hosts?.map(asOne)],
     ["It may call these tools of other servlets, as its caller", may_call?.map(asOne)],
+    ["It runs by itself", schedulesOf(manifest)],
     ["Its callers must allow first", confirm_calls && [CONFIRMED[confirm_calls]]],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
@@ -45,6 +46,14 @@ export function keptFor({ state = "call" }: Manifest): readonly string[] {
   if (state === "call") return [];
   return [state === "server" ? "all callers together" : `each ${state}`];
 }
+
+/** When a servlet runs by itself. */
+export const schedulesOf = ({ schedules = {} }: Manifest): string[] =>
+  Object.entries(schedules).map(([name, { cron, timeZone = "UTC", every = 0 }]) =>
+    cron === undefined
+      ? `${asOne(name)} (every ${Math.ceil(every / 60_000)} min)`
+      : `${asOne(name)} (${asOne(cron)} ${asOne(timeZone)})`,
+  );
 
 /** The secrets that a servlet may read, each with the Worker variable that holds it. */
 export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>

@@ -160,7 +160,9 @@ function runInWords(
 function buttonsFor({ owner, servlet, id, paused, isDeclared }: Owned, token: string): Markup {
   const button = (label: string, what: string, tone: "danger" | "" = "") =>
     postButton(label, { token, do: what, owner, servlet, id }, { about: id, tone });
-  return html`${button("Run now", "run")}
-  ${paused === undefined ? button("Pause", "pause") : button("Resume", "resume")}
-  ${isDeclared ? "" : button("Cancel", "cancel", "danger")}`;
+  return html`<div class="acts">
+    ${button("Run now", "run")}
+    ${paused === undefined ? button("Pause", "pause") : button("Resume", "resume")}
+    ${isDeclared ? "" : button("Cancel", "cancel", "danger")}
+  </div>`;
 }

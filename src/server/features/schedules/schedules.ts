@@ -130,8 +130,14 @@ export class Schedules extends DurableObject<object> {
         this.#set(kept, "sealed = ?", sealed);
         continue;
       }
-      const next = timesOf(kept.timing, kept.made).after(Date.now());
-      this.#insert(kept, next ?? null, sealed);
+      try {
+        const next = timesOf(kept.timing, kept.made).after(Date.now());
+        this.#insert(kept, next ?? null, sealed);
+      } catch (error) {
+        // Of a servlet that was installed: its page says why it never runs.
+        this.#insert(kept, null, sealed);
+        this.#set(kept, "paused = ?", printableLine(Fault.from(error).message));
+      }
     }
     await this.#plan();
   }
