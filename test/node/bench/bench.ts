@@ -18,6 +18,7 @@
  * `firstAnswer`: how long `dev` takes to answer (first-answer.ts)
  * `hosted`: a self-hosted server (hosted.ts)
  * `herd`: tasks that are due at once (herd.ts)
+ * `schedules`: ten thousand schedules, due in turn and at once (schedules.ts)
  * `live`: how long the page of a thousand calls keeps a browser busy
  * `callInner`: what a call costs that a servlet makes (call-inner.ts)
  * `python`: calls in Python (python.ts)
@@ -51,6 +52,7 @@ import { pluginRows } from "./plugins.ts";
 import { benchPython } from "./python.ts";
 import { limits } from "../../../src/server/features/installs/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
+import { benchSchedules } from "./schedules.ts";
 import { benchSession } from "./session.ts";
 import { measureSessions } from "./sessions.ts";
 import { benchShop } from "./shop.ts";
@@ -80,6 +82,7 @@ const ALONE: Record<string, () => Promise<void>> = {
   python: () => benchPython(only.filter((one) => one !== "python")),
   context: benchContext,
   herd: benchHerd,
+  schedules: benchSchedules,
   coldStart: benchColdStart,
   largeArgument: benchLargeArgument,
   firstAnswer: benchFirstAnswer,
