@@ -55,7 +55,7 @@ async function measure(served: Served, pauseMs: number): Promise<void> {
     while (late.length < CALLERS * EACH && Date.now() < from + MOST_MS) {
       const found: number[] = [];
       for (const caller of callers)
-        found.push(...((await call(served, caller, "herd_begun")).late as number[]));
+        found.push(...((await call(served, caller, "herd_begun"))["late"] as number[]));
       late = found.filter((ms) => ms !== null);
       await pause(2000);
     }

@@ -21,15 +21,13 @@ const own = addLimits({
     scheduleAheadMs: 10 * 366 * 86_400_000,
     /** Runs of each schedule that are remembered. */
     shownRuns: 10,
-    /** A run that begins later than this was missed, and is made up for. */
-    lateRunMs: 60_000,
     /** Due times that are counted as missed. */
     missedRuns: 1000,
     /** Delay before a run that could not begin is tried again; it doubles up to an hour. */
     runRetryMs: 10_000,
     /** Runs in a row that were refused, before the schedule is paused. */
     refusedRuns: 10,
-    /** Schedules that begin in one alarm; the next alarm begins the rest. */
-    runsAtOnce: 20,
+    /** Runs of one owner that begin at once; the rest follow. Tasks limit how many of all owners run. */
+    runsAtOnce: 4,
   },
 });

@@ -8,7 +8,6 @@ import type { Registry } from "../../kernel/servlets/registry.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
-import type { Starts } from "../tasks/starts.ts";
 import type { UnattendedRuns } from "../tasks/unattended.ts";
 import { limits } from "./limits.ts";
 import {
@@ -19,13 +18,12 @@ import {
   type ShownSchedule,
   type StoredSchedule,
 } from "./schedule.ts";
-import { timesOf } from "./times.ts";
+import { timesOf, type Times } from "./times.ts";
 
 /** The parts of the server that schedules use. */
 export interface ScheduleServer {
   readonly sealer: Sealer;
   readonly unattended?: UnattendedRuns;
-  readonly starts?: Starts;
   readonly authenticator: Pick<Authenticator, "current">;
   readonly rateLimiter: { count(caller: string): Promise<void> };
   registry(): Promise<Registry>;
@@ -63,6 +61,7 @@ const PASSING: ReadonlySet<string> = new Set([
 ]);
 
 const PAUSED = "It was paused on its page.";
+const STILL_GOING = "The run before it still goes.";
 
 /**
  * The schedules of one caller, or of a servlet's manifest. An alarm begins what is due: each run is a task, whose id is
@@ -203,20 +202,9 @@ export class Schedules extends DurableObject<object> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
-      const due = this.#rows("next <= ?", now).slice(0, limits.runsAtOnce);
-      // Of what is due at once on the whole server, little begins at once.
-      const begun = await this.#server.starts!.take(this.#owner);
-      try {
-        for (const { servlet, id } of due)
-          await this.#inTurn(async () => {
-            const row = this.#row(servlet, id);
-            // It may have been cancelled or paused meanwhile.
-            if (row !== undefined && row.next !== null && row.next <= now)
-              await this.#serve(row, now);
-          });
-      } finally {
-        begun();
-      }
+      const due = () => this.#rows("next <= ?", now).slice(0, limits.runsAtOnce);
+      while (due().length > 0)
+        await this.#inTurn(() => Promise.all(due().map((row) => this.#serve(row, now))));
       await this.#plan();
     });
   }
@@ -232,45 +220,28 @@ export class Schedules extends DurableObject<object> {
     return settled(() => this.#inTurn(work));
   }
 
-  /** Begins the run of a schedule that is due, and sets when the schedule is due next. Throws nothing. */
+  /** Begins the run of a schedule that is due, and sets when the schedule is due next. */
   async #serve(row: Row, now: number): Promise<void> {
-    const { servlet, id } = row;
     try {
       const stored = await this.#open(row);
-      if (stored === undefined) return this.#delete(servlet, id);
-      if (stored.isDeclared && !(await this.#isDeclared(stored))) return this.#delete(servlet, id);
+      const isOver =
+        stored === undefined || (stored.isDeclared && !(await this.#isDeclared(stored)));
+      if (isOver) return this.#delete(row.servlet, row.id);
       const times = timesOf(stored.timing, stored.made);
       let begins = row;
       if (row.task === null || row.begun === 1) {
+        const newest = newestDue(times, row.next!, now);
         if (await this.#isGoing(row, stored)) {
-          this.#note(row, {
-            due: row.next!,
-            at: now,
-            missed: 0,
-            why: "The run before it still goes.",
+          this.ctx.storage.transactionSync(() => {
+            this.#note(row, { ...newest, at: now, why: STILL_GOING });
+            this.#set(row, "next = ?", times.after(newest.due) ?? null);
           });
-          return this.#set(row, "next = ?", times.after(now) ?? null);
+          return;
         }
-        let due = row.next!;
-        let missed = 0;
-        // A run that is due is not late because others began before it.
-        const last = now - limits.lateRunMs;
-        for (
-          let then = times.after(due);
-          then !== undefined && then <= last;
-          then = times.after(then)
-        ) {
-          due = then;
-          if (++missed === limits.missedRuns) break;
-        }
-        begins = { ...row, task: this.#server.unattended!.newId(), due, missed, failures: 0 };
-        this.#set(
-          row,
-          "task = ?, due = ?, missed = ?, begun = 0, failures = 0",
-          begins.task,
-          due,
-          missed,
-        );
+        begins = { ...row, ...newest, task: this.#server.unattended!.newId(), failures: 0 };
+        const { task, due, missed } = begins;
+        const what = "task = ?, due = ?, missed = ?, begun = 0, failures = 0";
+        this.#set(row, what, task, due, missed);
       }
       try {
         await this.#begin(begins, stored);
@@ -279,8 +250,7 @@ export class Schedules extends DurableObject<object> {
         if (PASSING.has(fault.code)) return this.#retry(begins, now, fault);
         this.#refuse(begins, now, fault);
       }
-      const next = times.after(Math.max(now, begins.due)) ?? null;
-      this.#set(row, "next = CASE WHEN paused IS NULL THEN ? END", next);
+      this.#set(row, "next = CASE WHEN paused IS NULL THEN ? END", times.after(begins.due) ?? null);
     } catch (error) {
       this.#retry(row, now, Fault.from(error));
     }
@@ -433,6 +403,17 @@ const encoder = new TextEncoder();
 const placeOf = ({ servlet, id }: Pick<Schedule, "servlet" | "id">): string => `${servlet} ${id}`;
 
 const MOST_RETRY_MS = 3_600_000;
+
+/** The newest due time that is over, from `due` on, and how many are before it. */
+function newestDue(times: Times, due: number, now: number): { due: number; missed: number } {
+  const found = { due, missed: 0 };
+  for (let then = times.after(due); then !== undefined && then <= now; then = times.after(then)) {
+    // So many are not counted one by one.
+    if (++found.missed === limits.missedRuns) return { due: now, missed: found.missed };
+    found.due = then;
+  }
+  return found;
+}
 
 /** True for schedules with the same times that run the same. */
 const isEqual = (one: Schedule, other: Schedule): boolean =>
