@@ -179,7 +179,7 @@ describe("skills of an installed build", () => {
   const readSkill = (servlet: PreparedServlet, uri: string, stored: StoredPart) =>
     skillsContributor.resources!(servlet)
       .find(({ resource }) => resource.uri === uri)!
-      .read(stored);
+      .read(stored, { name: "ada" });
   const file = { path: "a/SKILL.md", type: "text/markdown", isText: true, digest: "", size: 3 };
   const skills = { skills: [], files: [file] };
   const build = (files: object[], parts: object = { skills: "x" }) =>

@@ -198,11 +198,11 @@ test("JSON.stringify is that of the language outside of results", async () => {
 
 describe("an RpcError is the answer itself", () => {
   test.each<[code: number, fault: object]>([
-    [123, { code: "servlet_error", servletCode: 123 }],
-    [-32602, { code: "servlet_error", servletCode: -32602 }],
+    [123, { code: "servlet_error", ownCode: 123 }],
+    [-32602, { code: "servlet_error", ownCode: -32602 }],
     [-32002, { code: "not_found" }],
     // The specification keeps these for itself.
-    [-32042, { code: "servlet_error", servletCode: -32603 }],
+    [-32042, { code: "servlet_error", ownCode: -32603 }],
   ])("%i", async (code, fault) => {
     const called = servlet.callTool("rpc", { code });
     await expect(called).rejects.toMatchObject({ ...fault, message: "chosen", data: { why: 1 } });
@@ -210,7 +210,7 @@ describe("an RpcError is the answer itself", () => {
 
   test("from a promise, without data", async () => {
     const called = servlet.callTool("rpc_later");
-    await expect(called).rejects.toMatchObject({ servletCode: 7, message: "later" });
+    await expect(called).rejects.toMatchObject({ ownCode: 7, message: "later" });
     await expect(called).rejects.toHaveProperty("data", undefined);
   });
 });

@@ -164,9 +164,9 @@ async function outcomeOf(goOn: () => Promise<Json>): Promise<Json> {
   try {
     return { result: await goOn() };
   } catch (error) {
-    const { code, message, data, servletCode } = Fault.from(error);
+    const { code, message, data, ownCode } = Fault.from(error);
     if (code !== "servlet_error" && code !== "servlet_failed") throw error;
-    return { code, message, data, servletCode };
+    return { code, message, data, ownCode };
   }
 }
 

@@ -8,7 +8,7 @@ import { demandOwnOrigin, isLocal } from "../../kernel/auth/origin.ts";
 import { anonymousAt } from "../../kernel/auth/principal.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import { Fault, report } from "../../kernel/core/errors.ts";
-import type { Principal } from "../../kernel/core/model.ts";
+import { ANONYMOUS, type Principal } from "../../kernel/core/model.ts";
 import { endpointOf } from "./connect.ts";
 import { entryIn } from "./explore.ts";
 import type { View } from "../people/view.ts";
@@ -110,7 +110,10 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
           catalog,
           async skillText(uri: string) {
             const { read } = catalog.resources.get(uri) ?? {};
-            const found = await read?.(parts.deployment.storedPart).catch(noneRead);
+            const found = await read?.(
+              parts.deployment.storedPart,
+              caller ?? ANONYMOUS,
+            ).catch(noneRead);
             const [one] = found?.contents ?? [];
             return one !== undefined && "text" in one ? one.text : undefined;
           },

@@ -42,6 +42,8 @@ const CODES = {
   /** Chosen by the servlet, with its own JSON-RPC code. */
   servlet_error: { rpc: -32603, http: 200 },
   servlet_failed: { rpc: -32603, http: 200 },
+  /** Of an extension of MCP, which defines its own JSON-RPC code. */
+  extension_error: { rpc: -32603, http: 200 },
   /** The servlet lacks a variable or secret of the Worker. */
   not_configured: { rpc: -32603, http: 200 },
   internal: { rpc: -32603, http: 500 },
@@ -54,8 +56,8 @@ export const FAULT_CODES = Object.keys(CODES) as FaultCode[];
 interface FaultDetails {
   /** Sent to the caller with the message. */
   data?: unknown;
-  /** The JSON-RPC code that a servlet chose; only with `servlet_error`. */
-  servletCode?: number;
+  /** The JSON-RPC code that a servlet chose or an extension defines; only with `servlet_error` and `extension_error`. */
+  ownCode?: number;
   /** For the log alone. */
   cause?: unknown;
 }
@@ -64,14 +66,14 @@ interface FaultDetails {
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly data: unknown;
-  readonly servletCode: number | undefined;
+  readonly ownCode: number | undefined;
 
-  constructor(code: FaultCode, message: string, { data, servletCode, cause }: FaultDetails = {}) {
+  constructor(code: FaultCode, message: string, { data, ownCode, cause }: FaultDetails = {}) {
     super(message, { cause });
     this.name = "Fault";
     this.code = code;
     this.data = data;
-    this.servletCode = servletCode;
+    this.ownCode = ownCode;
   }
 
   /** Any thrown value as a fault; an unknown error becomes the cause of an `internal` or a `storage_full` fault. */
@@ -147,8 +149,8 @@ export interface JsonRpcError {
   data?: unknown;
 }
 
-export const rpcError = ({ code, message, data, servletCode }: Fault): JsonRpcError => ({
-  code: servletCode ?? CODES[code].rpc,
+export const rpcError = ({ code, message, data, ownCode }: Fault): JsonRpcError => ({
+  code: ownCode ?? CODES[code].rpc,
   message,
   ...(data !== undefined && { data }),
 });

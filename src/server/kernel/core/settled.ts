@@ -5,7 +5,7 @@ import { Wait, type WaitReason } from "./suspension.ts";
 export type Settled<T> =
   | { value: T }
   | { wait: WaitReason }
-  | { code: FaultCode; message: string; data?: unknown; servletCode?: number };
+  | { code: FaultCode; message: string; data?: unknown; ownCode?: number };
 
 export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>> {
   try {
@@ -13,9 +13,9 @@ export async function settled<T>(work: () => Promise<T> | T): Promise<Settled<T>
   } catch (error) {
     if (error instanceof Wait) return { wait: error.reason };
     const fault = Fault.from(error);
-    const { code, message, data, servletCode, cause } = fault;
+    const { code, message, data, ownCode, cause } = fault;
     if (isForLog(fault)) logError(cause);
-    return { code, message, data, ...(servletCode !== undefined && { servletCode }) };
+    return { code, message, data, ...(ownCode !== undefined && { ownCode }) };
   }
 }
 

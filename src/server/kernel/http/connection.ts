@@ -12,6 +12,8 @@ interface ConnectionOptions {
   caller: string | undefined;
   /** The interval of its keep-alive comments, in milliseconds; if absent, none are written. */
   keepAliveMs?: number;
+  /** Its first bytes; a comment by default. */
+  opening?: string;
   /** Its lifetime in milliseconds, and the last event, written at its end; if absent, unlimited. */
   life?: { ms: number; ending(): string };
   /** Called once, when the stream has ended. */
@@ -42,7 +44,7 @@ export class Connection {
   /** True if a piece was read since that timer was set. */
   #isRead = false;
 
-  constructor({ caller, keepAliveMs, life, onOver }: ConnectionOptions) {
+  constructor({ caller, keepAliveMs, life, opening = KEEP_ALIVE, onOver }: ConnectionOptions) {
     const keepAlive = keepAliveMs && setInterval(() => this.write(KEEP_ALIVE), keepAliveMs);
     const end = life && setTimeout(() => this.close(life.ending()), life.ms);
     this.#unread = new Unread(usageKey(caller));
@@ -58,7 +60,7 @@ export class Connection {
       start: (controller) => {
         this.#controller = controller;
         // The headers are sent with the first byte: some clients give up before a first event comes.
-        this.writeAny(KEEP_ALIVE);
+        this.writeAny(opening);
       },
       pull: () => {
         const { promise, resolve } = Promise.withResolvers<void>();

@@ -3,6 +3,7 @@ import { limits } from "../core/limits.ts";
 import type {
   Json,
   Lists,
+  Principal,
   Prompt,
   ReadResourceResult,
   Resource,
@@ -52,8 +53,10 @@ export interface OwnResource {
   resource: Resource;
   /** True if it can be read, but is not listed. */
   isUnlisted?: true;
-  /** Throws `not_found` if its content is missing. */
-  read(stored: StoredPart | undefined): Promise<ReadResourceResult>;
+  /** The name by which scopes and profiles grant it; its URI by default. */
+  grantedAs?: string;
+  /** Its content for this caller. Throws `not_found` if it is missing. */
+  read(stored: StoredPart | undefined, caller: Principal): Promise<ReadResourceResult>;
 }
 
 export interface ResourceEntry extends Partial<Omit<OwnResource, "resource">> {
@@ -93,6 +96,8 @@ export interface Contributor {
   listsFor?(lists: Lists, client: Json): Lists;
   /** Extensions of MCP that the server has for a client with these capabilities, with their settings. */
   extensions?(catalog: Catalog, client: Json, isModern: boolean): Json;
+  /** Members to add to the server's capabilities for a client with these capabilities. */
+  capabilities?(catalog: Catalog, client: Json): Json;
   /** Lines to add to the instructions for a client with these capabilities. */
   instructions?(catalog: Catalog, client: Json): readonly string[];
 }
@@ -207,8 +212,8 @@ export function merge(
         manifest.prefix === undefined ? prompt.name : `${manifest.prefix}-${prompt.name}`;
       add("prompts", prompts, name, { servlet, own: prompt.name, prompt: { ...prompt, name } });
     }
-    const mayList = ({ uri }: Resource, kind: EntryKind) =>
-      !skipsResource(uri) && may(servlet.name, uri, kind);
+    const mayList = ({ uri }: Resource, kind: EntryKind, grantedAs = uri) =>
+      !skipsResource(uri) && may(servlet.name, grantedAs, kind);
     for (const resource of lists.resources) {
       if (!mayList(resource, "resources")) continue;
       const { uri } = resource;
@@ -217,7 +222,7 @@ export function merge(
       else onClash({ kind: "resources", name: uri, servlets: [owner.name, servlet.name] });
     }
     for (const fixed of fixedOf(servlet)) {
-      if (mayList(fixed.resource, fixed.kind))
+      if (mayList(fixed.resource, fixed.kind, fixed.grantedAs))
         add("resources", resources, fixed.resource.uri, { servlet, ...fixed });
     }
     const skipsTemplate = wholeMatch(manifest.skip_resource_templates);
@@ -431,8 +436,8 @@ export interface FoundResource extends Partial<EntrySource>, Partial<Pick<OwnRes
 export function findResource(catalog: Catalog, uri: string): FoundResource | undefined {
   const listed = catalog.resources.get(uri);
   if (listed !== undefined) {
-    const { servlet, read } = listed;
-    return { servlet, own: uri, subject: uri, ...(read && { read }) };
+    const { servlet, read, grantedAs = uri } = listed;
+    return { servlet, own: grantedAs, subject: uri, ...(read && { read }) };
   }
   const found = templateFor(uri, catalog);
   return found && { servlet: found.servlet, own: uri, subject: found.template.uriTemplate };

@@ -56,6 +56,7 @@ const TO_OPERATORS: Readonly<Record<Exclude<RunOutcome, "returned" | "waits">, F
     "The servlet returned something invalid, or behaved differently when it was run again. Fix the servlet; if only its state has changed, calling again is enough.",
   ),
   servlet_error: OWN_ERROR,
+  extension_error: WRONG_REQUEST,
   internal: ours("Fault of this server", "Its stack is in the log. Report it if it happens again."),
   unavailable: ours(
     "Something was missing",

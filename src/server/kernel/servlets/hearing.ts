@@ -12,8 +12,8 @@ export async function hears(uri: string, of: Offered, teller?: string): Promise<
   const { may, isWhole } = of.access;
   if (isWhole) return true;
   if (teller !== undefined && !may(teller, uri)) return false;
-  const { servlet } = (await resourceOwner(uri, of)) ?? {};
-  if (servlet !== undefined) return may(servlet.name, uri);
+  const { servlet, own = uri } = (await resourceOwner(uri, of)) ?? {};
+  if (servlet !== undefined) return may(servlet.name, own);
   return of.servlets.some(({ name }) => may(name, uri) && name !== SERVER_SERVLET);
 }
 

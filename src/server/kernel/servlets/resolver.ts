@@ -227,7 +227,7 @@ async function readResource(
   call: CallContext,
   of: Offered,
 ): Promise<Outcome<ReadResourceResult>> {
-  if (read !== undefined) return read(of.deployment.storedPart);
+  if (read !== undefined) return read(of.deployment.storedPart, call.principal);
   if (owner !== undefined) return of.servlet(owner).readResource(uri, call);
   for (const reader of readersOf(await of.whole.catalog(), uri)) {
     if (isSkipped(reader, uri) || !of.access.may(reader.name, uri)) continue;

@@ -175,7 +175,7 @@ function chosenError(code: number, error: Json): Fault {
     return new Fault("missing_capability", message, { data });
   }
   const own = Number.isInteger(code) && !(code >= -32099 && code <= -32000);
-  return new Fault("servlet_error", message, { data, servletCode: own ? code : -32603 });
+  return new Fault("servlet_error", message, { data, ownCode: own ? code : -32603 });
 }
 
 /** A call without a caller. */

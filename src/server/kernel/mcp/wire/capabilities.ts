@@ -23,6 +23,10 @@ export async function capabilities(
     tasks ? { [TASKS_EXTENSION]: {} } : {},
     ...registry.contributors.map((one) => one.extensions?.(catalog, client, isModern)),
   );
+  const others: Json = Object.assign(
+    {},
+    ...registry.contributors.map((one) => one.capabilities?.(catalog, client)),
+  );
   const servlets = registry.servlets.map((one) => registry.servlet(one));
   const offersResources =
     (await registry.offers("resources", client)) ||
@@ -35,6 +39,7 @@ export async function capabilities(
     ...((await registry.offers("prompts", client)) && { prompts: listChanged }),
     ...(servlets.some(({ completes }) => completes) && { completions: {} }),
     logging: {},
+    ...others,
     ...(Object.keys(extensions).length > 0 && { extensions }),
   };
 }
