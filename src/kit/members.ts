@@ -1,3 +1,4 @@
 /** Members of `Context` that are defined in files of their own: a line for each file. */
+export * from "./events.ts";
 export * from "./notices.ts";
 export { cancelSchedule, schedule, schedules } from "./schedules.ts";

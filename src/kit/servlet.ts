@@ -3,7 +3,8 @@ import { type AnySpec, answersOf } from "./answers.ts";
 import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
-import type { ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
+import { objectSchemaOf } from "./schema.ts";
+import type { EventSpec, ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { ToolCallError } from "./calls.ts";
@@ -55,11 +56,12 @@ export function defineServlet<
     );
   }
   Math.random = random;
-  const { instructions, schedules } = spec;
+  const { instructions, schedules, events } = spec;
   const manifest = {
     ...viewsIn(spec),
     ...(instructions !== undefined && { instructions }),
     ...(schedules && { schedules: withoutCode(schedules) }),
+    ...(events && { events: eventsIn(events) }),
   };
   globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;
@@ -104,6 +106,22 @@ function viewsIn({ tools = {}, views = {} }: Viewed): ServletEntry["manifest"] {
   }
   return manifest;
 }
+
+/** The types of events as the manifest has them. Throws if a schema does not describe an object. */
+const eventsIn = (events: Record<string, EventSpec>): object =>
+  Object.fromEntries(
+    Object.entries(events).map(([name, { input, payload, ...event }]) => {
+      const what = (of: string) => `The ${of} of the event "${name}"`;
+      return [
+        name,
+        {
+          ...event,
+          ...(input !== undefined && { input: objectSchemaOf(input, "input", what("input")) }),
+          payload: objectSchemaOf(payload, "output", what("payload")),
+        },
+      ];
+    }),
+  );
 
 /**
  * Defines a tool on its own, for servlets of several files: its handler's arguments have the type of `input`.

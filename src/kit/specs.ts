@@ -111,6 +111,34 @@ export interface ViewSpec {
 }
 
 /**
+ * A type of events, which clients and people subscribe to.
+ *
+ * @example
+ * const opened: EventSpec = {
+ *   description: "An issue was opened",
+ *   input: { type: "object", properties: { repository: { type: "string" } } },
+ *   payload: {
+ *     type: "object",
+ *     properties: { repository: { type: "string" }, title: { type: "string" } },
+ *     required: ["repository", "title"],
+ *   },
+ * };
+ */
+export interface EventSpec {
+  /** When it happens and what it tells, for models and people. */
+  description: string;
+  /**
+   * The arguments by which a subscriber narrows it: each one given must equal the member of the data with the same name. A zod
+   * schema, a schema of another library that supports Standard Schema, or a JSON Schema.
+   */
+  input?: unknown;
+  /** The data, as such a schema of an object. */
+  payload: unknown;
+  /** Allows `emit` with `to: "everyone"`: all callers who may subscribe to it hear it. */
+  to?: "everyone";
+}
+
+/**
  * A tool. Its `handler` gets arguments that match `input`; a `ToolError` that it throws becomes the caller's result.
  *
  * @example
@@ -333,6 +361,8 @@ export interface ServletSpec<
   instructions?: string;
   /** By name: lower-case letters, digits, "-" and "_". */
   views?: Record<string, ViewSpec>;
+  /** The events that `context.emit` emits, by name: letters, digits, "_", "." and "-". */
+  events?: Record<string, EventSpec>;
   /** By URI. */
   resources?: Record<string, ResourceSpec>;
   /** By URI template (RFC 6570). */

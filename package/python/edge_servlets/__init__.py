@@ -56,6 +56,7 @@ from ._errors import (
     ToolCallError as ToolCallError,
     ToolError as ToolError,
 )
+from ._events import event as event
 from ._fetch import Headers as Headers, Response as Response, fetch as fetch
 from ._schedules import Schedule as Schedule
 from ._schema import Field as Field

@@ -6,6 +6,7 @@ class Members:
 
     __slots__ = ()
 
+    from ._events import emit
     from ._notices import (
         notify_elicitation_complete,
         notify_prompts_changed,

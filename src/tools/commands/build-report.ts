@@ -4,6 +4,7 @@ import {
   accountsOf,
   boundsOf,
   CONFIRMED,
+  eventsOf,
   keptFor,
   secretsOf,
 } from "../../server/features/installs/permissions.ts";
@@ -48,6 +49,7 @@ function permissionRows(manifest: Manifest): Row[] {
     ...(confirmed ? [["asks before", CONFIRMED[confirmed]] satisfies Row] : []),
     ["secrets", some(secretsOf(manifest))],
     ["accounts", some(accountsOf(manifest))],
+    ["events", some(eventsOf(manifest))],
     ["paths", some(allowed_paths)],
     ["keeps state", some(keptFor(manifest).map((whom) => `for ${whom}`))],
     ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],

@@ -141,6 +141,18 @@ test("who approves a servlet sees when it runs by itself", () => {
   );
 });
 
+test("who approves a servlet sees the events that it emits, and to whom", () => {
+  const payload = { type: "object" };
+  const description = "It happens";
+  const events = {
+    "issue.opened": { description, payload },
+    news: { description, payload, to: "everyone" },
+  } as const;
+  expect(permissionsOf({ manifest: { events }, lists: undefined })).toContain(
+    "It emits these events: issue.opened, news (to everyone).",
+  );
+});
+
 test("who approves a servlet sees each secret that it gets", () => {
   const manifest: Manifest = {
     env_vars: { plain: "x", region: "${REGION:-eu}|${DB_URL}", again: "${DB_URL}${DB_URL}" },

@@ -20,6 +20,7 @@ export function permissionsOf({
     ["Its callers must allow first", confirm_calls && [CONFIRMED[confirm_calls]]],
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
+    ["It emits these events", eventsOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
@@ -76,6 +77,10 @@ export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
     ([name, { scopes = [], hosts }]) =>
       `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
   );
+
+/** The events of a servlet, each with whether it may be for everyone. */
+export const eventsOf = ({ events = {} }: Manifest): string[] =>
+  Object.entries(events).map(([name, { to }]) => (to ? `${asOne(name)} (to ${to})` : asOne(name)));
 
 /** The views of a servlet, each with its permissions in a client: hosts to load from or connect to, and devices. */
 const viewsIn = ({ views = {} }: Manifest): string[] =>

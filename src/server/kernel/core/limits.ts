@@ -205,6 +205,8 @@ const shared = addLimits({
     secretCharacters: 16 * 1024,
     /** The document of one view: clients fetch it before they show anything. */
     viewBytes: 1024 * 1024,
+    /** Types of events of one servlet: each is an entry of lists that models read. */
+    eventTypes: 100,
     /** Waiting tasks recorded for operators. */
     waitingTasks: 10_000,
   },

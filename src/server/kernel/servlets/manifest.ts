@@ -5,6 +5,7 @@ import { fits } from "../core/glob.ts";
 import { limits } from "../core/limits.ts";
 import { once } from "../core/once.ts";
 import { Pattern } from "../schema/pattern.ts";
+import { Schema } from "../schema/schema.ts";
 import { dialectNames } from "./dialects.ts";
 import { memoryBytes } from "../core/text.ts";
 import { ownVariablesIn } from "./variables.ts";
@@ -117,6 +118,46 @@ const view = once(() =>
     prefersBorder: z.optional(described(z.boolean(), "Whether hosts draw a border around it.")),
   }),
 );
+
+/** A JSON Schema that only objects match. */
+const objectSchema = once(() =>
+  z.record(z.string(), z.unknown()).check(
+    z.superRefine((schema, { addIssue }) => {
+      if (schema["type"] !== "object")
+        addIssue('must be a JSON Schema with "type": "object" at its root');
+      try {
+        void new Schema(schema);
+      } catch (error) {
+        addIssue(`cannot be used: ${(error as Error).message}`);
+      }
+    }),
+  ),
+);
+
+const event = once(() =>
+  z.strictObject({
+    description: described(
+      z.string().check(z.minLength(1), z.maxLength(2000)),
+      "When it happens and what it tells, for models and people.",
+    ),
+    input: z.optional(
+      described(
+        objectSchema(),
+        "The arguments by which a subscriber narrows it: each one given must equal the member of the data with the same name. None by default.",
+      ),
+    ),
+    payload: described(objectSchema(), "The JSON Schema of its data."),
+    to: z.optional(
+      described(
+        z.literal("everyone"),
+        "Allows the servlet to emit it to all callers who may subscribe to it. By default only the caller of the run hears it.",
+      ),
+    ),
+  }),
+);
+
+/** Characters of the names of events: they are parts of URIs, scopes and messages. */
+const EVENT_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /**
  * A servlet's manifest, `servlet.json` beside its wasm. Keys that hyper-mcp's configuration also has
@@ -337,6 +378,22 @@ export const manifestSchema = once(() =>
               ),
           ),
           "Times at which it runs by itself, as `servlet:NAME` and with the rights of this manifest.",
+        ),
+        events: described(
+          z
+            .record(
+              matching(
+                EVENT_NAME,
+                "may have letters, digits, _, . and - only, at most 64, and begins with a letter or digit",
+              ),
+              event(),
+            )
+            .check(
+              z.refine((events) => Object.keys(events).length <= limits.eventTypes, {
+                error: () => `has too many events (limit ${limits.eventTypes})`,
+              }),
+            ),
+          "The types of events that it emits, by name. Each is also the resource event://SERVLET/NAME, its newest event.",
         ),
         single_use_state: described(
           z.boolean(),
