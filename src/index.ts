@@ -6,6 +6,7 @@ export const {
   Profile,
   Attempts,
   CallRecord,
+  Events,
   Grant,
   Hub,
   Installs,

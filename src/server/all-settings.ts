@@ -1,4 +1,5 @@
 /** The settings and limits of all features: for tools, which check them before they know the features of a server. */
+import "./features/events/limits.ts";
 import "./features/issuers/limits.ts";
 import "./features/people/limits.ts";
 import "./features/schedules/limits.ts";
@@ -15,6 +16,7 @@ import type { FeatureSettings } from "./kernel/settings/env.ts";
 export { deploymentOf, readSettings } from "./kernel/settings/env.ts";
 
 export const allSettings: readonly FeatureSettings[] = [
+  (await import("./features/events/settings.ts")).eventsSettings,
   (await import("./features/otc/settings.ts")).otcSettings,
   (await import("./features/sign-in/settings.ts")).signInSettings,
   (await import("./features/tasks/settings.ts")).tasksSettings,

@@ -7,6 +7,7 @@ export const {
   Profile,
   Attempts,
   CallRecord,
+  Events,
   Grant,
   Hub,
   Installs,

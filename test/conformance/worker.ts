@@ -11,6 +11,7 @@ export const {
   Profile,
   Attempts,
   CallRecord,
+  Events,
   Grant,
   Hub,
   Installs,

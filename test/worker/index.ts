@@ -50,6 +50,7 @@ const objects = new Proxy(plain, {
 type ClassName =
   | "Attempts"
   | "CallRecord"
+  | "Events"
   | "Grant"
   | "Hub"
   | "Installs"
@@ -66,6 +67,7 @@ type ClassName =
 export const {
   Profile,
   CallRecord,
+  Events,
   Grant,
   Hub,
   Installs,

@@ -27,6 +27,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   search: await import("../../server/features/search/about.ts"),
   otc: await import("../../server/features/otc/about.ts"),
   schedules: await import("../../server/features/schedules/about.ts"),
+  events: await import("../../server/features/events/about.ts"),
 };
 export const FEATURES: readonly string[] = Object.keys(MODULES);
 const ABOUT = Object.entries(MODULES).map(([name, module]) => ({ name, ...module.default }));

@@ -83,6 +83,13 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     { servlets: [servlet("a", { schedules: { daily: { cron: "@daily" } } })] },
     ["tasks", "people", "schedules"],
   ],
+  [
+    "a servlet emits events",
+    [],
+    { servlets: [servlet("a", { events: { e: { description: "e", payload: inputSchema } } })] },
+    ["events"],
+  ],
+  ["events are bound, and no servlet emits any", ["EVENTS"], {}, []],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
   [
     "servlets can be installed",
@@ -174,6 +181,11 @@ test.each<[string, Servlet["manifest"], string[]]>([
     "uses accounts",
     { accounts: { github: { scopes: [], hosts: ["api.github.com"] } } },
     ["KEY_RING", "PROFILES", "TASKS", "ATTEMPTS"],
+  ],
+  [
+    "emits events",
+    { events: { e: { description: "e", payload: inputSchema } } },
+    ["EVENTS", "KEY_RING", "ATTEMPTS"],
   ],
 ])("a servlet that %s needs these objects", (_what, manifest, bindings) => {
   const nothing = { bindings: new Set<string>(), variables: new Set<string>() };

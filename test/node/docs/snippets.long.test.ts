@@ -72,8 +72,9 @@ import { features } from "../../test/all-features.ts";
 import { createWorker } from "../../src/server/worker.ts";
 const profiles = ${JSON.stringify(profiles)};
 const { worker, objects } = createWorker({ ...bundle, profiles, features });
-export const { Attempts, CallRecord, Grant, Hub, Installs, KeyRecords, KeyRing } = objects;
-export const { Profile, Quota, Schedules, ServletState, Session, States, Task, Usage } = objects;
+export const { Attempts, CallRecord, Events, Grant, Hub, Installs, KeyRecords } = objects;
+export const { KeyRing, Profile, Quota, Schedules, ServletState, Session, States } = objects;
+export const { Task, Usage } = objects;
 export default worker;
 `;
   await writeFile(join(FOLDER, "index.ts"), entry);
@@ -205,6 +206,7 @@ const PAGES = await Promise.all(
     "docs/calling-servlets.md",
     "docs/configuration.md",
     "docs/deploying.md",
+    "docs/events.md",
     "docs/hyper-mcp.md",
     "docs/installing.md",
     "docs/manifest.md",

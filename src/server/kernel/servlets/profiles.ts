@@ -10,6 +10,7 @@ import {
   isForSearch,
   OPERATOR_SERVLET,
   SERVER_SERVLET,
+  WAIT_FOR_EVENT,
   type May,
 } from "./scopes.ts";
 
@@ -81,8 +82,9 @@ export const servedIn = <T extends { name: string }>(
 ): T[] => (profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)));
 
 /**
- * The entries of a profile. It always includes `get_result`, since its calls may wait for a person, and the views of
- * its servlets, which show results; it never includes the tools of operators.
+ * The entries of a profile. It always includes `get_result`, since its calls may wait for a person, `wait_for_event`,
+ * since its servlets may have events, and the views of its servlets, which show results; it never includes the tools of
+ * operators.
  */
 export function mayIn(profile: Profile | undefined): May {
   if (profile === undefined) return () => false;
@@ -93,6 +95,7 @@ export function mayIn(profile: Profile | undefined): May {
     if (servlet === OPERATOR_SERVLET) return false;
     if (kind === "views") return touches(profile, servlet);
     if (isBasic(servlet, name)) return true;
+    if (servlet === SERVER_SERVLET && name === WAIT_FOR_EVENT) return true;
     const names = kind === "skills" ? skillsWith(servlet, name) : [name];
     return names.some((one) => patterns[kind]!.some((pattern) => grants(pattern, servlet, one)));
   };

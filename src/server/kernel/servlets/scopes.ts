@@ -29,6 +29,9 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
 /** The tool by which a client gets the result of a call that waited. */
 export const GET_RESULT = "get_result";
 
+/** The tool that waits for the next event of a type. */
+export const WAIT_FOR_EVENT = "wait_for_event";
+
 /** The tools by which a model finds and calls other tools, where tools are searched. */
 export const SEARCH_TOOL = "search_tools";
 export const CALL_TOOL = "call_tool";
@@ -42,6 +45,7 @@ export const RESERVED_TOOLS = [
   GET_RESULT,
   SEARCH_TOOL,
   CALL_TOOL,
+  WAIT_FOR_EVENT,
   "list_servlets",
   "install_servlet",
   "uninstall_servlet",
