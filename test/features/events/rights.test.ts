@@ -18,7 +18,7 @@ import {
 const own = prepareEvents();
 
 const HASH = "a".repeat(64);
-const SPEC = { servlet: "emitting", own: "note.added", name: "note.added" };
+const SPEC = { servlet: "emitting", own: "note.added", name: "note.added", arguments: {} };
 
 /** A server whose keys are these. */
 const kernelWith = (keys: object, some = bundle) =>
@@ -51,6 +51,14 @@ describe("a subscriber", () => {
       code: "extension_error",
       ownCode: -32_012,
       data: { reason: "access_lost" },
+    });
+  });
+
+  test("of an event that takes other arguments now is told so", async () => {
+    const kernel = kernelWith({ ada: HASH });
+    await expect(rightsAt(kernel, {}, { arguments: { author: "a" } })).rejects.toMatchObject({
+      ownCode: -32_014,
+      data: { reason: "schema_changed" },
     });
   });
 

@@ -215,7 +215,7 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
     if (scope !== undefined) entry.badges.push({ text: `scope ${scope}`, isListed: false });
     all.push(entry);
   };
-  for (const entry of shownOf(catalog.tools.values())) {
+  for (const entry of shownOf(catalog.tools.values(), catalog)) {
     const unlisted = entry.unlisted === undefined ? undefined : entry.tool;
     add(entry.own, { ...toolEntry(entry), unlisted });
   }
@@ -230,14 +230,14 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   }
   const mediaBadge = (mimeType: string | undefined) =>
     mimeType === undefined ? [] : [{ text: mimeType, isListed: false }];
-  for (const { servlet, resource, kind } of listedResources(catalog)) {
+  for (const { servlet, resource, kind, grantedAs } of listedResources(catalog)) {
     const { uri: name, mimeType, description: about = resource.name } = resource;
     const isSkill = kind === "skills";
     // Its URI ends with SKILL.md.
     const title = resource.title ?? (isSkill ? resource.name : undefined);
     const group = isSkill ? "skill" : name.startsWith("ui:") ? "view" : "resource";
     const badges = mediaBadge(isSkill ? undefined : mimeType);
-    add(name, { kind: "resource", group, name, servlet, title, about, badges });
+    add(grantedAs ?? name, { kind: "resource", group, name, servlet, title, about, badges });
   }
   for (const { servlet, template } of catalog.templates) {
     const { uriTemplate: name, title, mimeType, description: about = template.name } = template;

@@ -110,10 +110,9 @@ export function addConsole(app: HonoBase, parts: ConsoleServer, mcpFor: McpFor):
           catalog,
           async skillText(uri: string) {
             const { read } = catalog.resources.get(uri) ?? {};
-            const found = await read?.(
-              parts.deployment.storedPart,
-              caller ?? ANONYMOUS,
-            ).catch(noneRead);
+            const found = await read?.(parts.deployment.storedPart, caller ?? ANONYMOUS).catch(
+              noneRead,
+            );
             const [one] = found?.contents ?? [];
             return one !== undefined && "text" in one ? one.text : undefined;
           },

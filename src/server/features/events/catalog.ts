@@ -1,11 +1,10 @@
-/** Events in the catalog: a resource for each type, the capability, and the tool that waits for them. */
-import { isObject, type Json, type Lists } from "../../kernel/core/model.ts";
+/** Events in the catalog: a resource for each type, and the capability. */
+import { isObject, type Json } from "../../kernel/core/model.ts";
 import { oncePer } from "../../kernel/core/once-per.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
-import type { Catalog, Contributor, OwnResource } from "../../kernel/servlets/catalog.ts";
-import { WAIT_FOR_EVENT } from "../../kernel/servlets/scopes.ts";
+import { hasEvents, type Contributor, type OwnResource } from "../../kernel/servlets/catalog.ts";
 import type { EventServer } from "./event-server.ts";
-import { EVENT_SCHEME, eventUri } from "./event-types.ts";
+import { eventUri } from "./event-types.ts";
 import { CAPABILITY, EVENTS_EXTENSION } from "./wire.ts";
 
 /** What events add to the catalog. */
@@ -26,6 +25,7 @@ export function eventsContributor(
       return {
         kind: "resources",
         resource,
+        isEvent: true,
         grantedAs: own,
         async read(_stored, caller) {
           const isShared = spec.to === "everyone";
@@ -42,25 +42,8 @@ export function eventsContributor(
     capabilities: (catalog) => (hasEvents(catalog) ? CAPABILITY : {}),
     extensions: (catalog, client, isModern) =>
       hasEvents(catalog) && (isModern || knowsEvents(client)) ? { [EVENTS_EXTENSION]: {} } : {},
-    listsFor: (lists) => (isWaitedFor(lists) ? lists : withoutWaiting(lists)),
   };
 }
-
-/** True if a catalog has types of events. */
-const hasEvents = ({ resources }: Catalog): boolean =>
-  resources
-    .values()
-    .some(({ resource, grantedAs }) => grantedAs !== undefined && isEvent(resource));
-
-const isEvent = ({ uri }: { uri: string }): boolean => uri.startsWith(EVENT_SCHEME);
-
-const isWaitedFor = ({ resources }: Lists): boolean => resources.some(isEvent);
-
-/** The lists without the tool that waits for events; the same object if they lack it. */
-const withoutWaiting = oncePer((lists: Lists): Lists => {
-  const tools = lists.tools.filter(({ name }) => name !== WAIT_FOR_EVENT);
-  return tools.length === lists.tools.length ? lists : { ...lists, tools };
-});
 
 const knowsEvents = ({ extensions }: Json): boolean =>
   isObject(extensions) && extensions[EVENTS_EXTENSION] !== undefined;

@@ -62,8 +62,7 @@ export const typeKey = ({ servlet, own }: Pick<EventType, "servlet" | "own">): s
 
 /** The URI of the resource that is a type's newest event. */
 export const eventUri = ({ servlet, own }: Pick<EventType, "servlet" | "own">): string =>
-  `${EVENT_SCHEME}${servlet}/${own}`;
-export const EVENT_SCHEME = "event://";
+  `event://${servlet}/${own}`;
 
 /** True if a caller with this access may subscribe: its scopes and profile name an event as they do a resource. */
 export const mayHear = ({ may }: Access, { servlet, own }: EventType): boolean => may(servlet, own);
@@ -116,16 +115,22 @@ export function describedType({ name, spec }: EventType, canPush: boolean): Json
 const NO_ARGUMENTS = { type: "object", properties: {}, additionalProperties: false };
 
 /** Throws `invalid_params` if the arguments do not match the type's input schema. */
-export function demandEventArguments(
-  { name, spec: { input = NO_ARGUMENTS } }: EventType,
-  given: Json,
-) {
-  const issues = checkOf(input, { name: `input of the event ${name}`, isInput: true })(given);
+export function demandEventArguments(type: EventType, given: Json): void {
+  const issues = argumentIssues(type, given);
   if (issues !== undefined)
     throw new Fault(
       "invalid_params",
-      `params.arguments do not match the inputSchema of ${name}: ${describeIssues(issues)}.`,
+      `params.arguments do not match the inputSchema of ${type.name}: ${issues}.`,
     );
+}
+
+/** The issues of arguments as text; undefined if they match the type's input schema. */
+export function argumentIssues(
+  { name, spec: { input = NO_ARGUMENTS } }: EventType,
+  given: Json,
+): string | undefined {
+  const issues = checkOf(input, { name: `input of the event ${name}`, isInput: true })(given);
+  return issues && describeIssues(issues);
 }
 
 /** The issues of an event's data as text; undefined if it is valid. */

@@ -43,11 +43,12 @@ const listServlets = (installer: Installer, registry: () => Promise<Registry>): 
   },
   async run(_args, { principal, session }) {
     const all = await registry();
-    const { tools } = await all.for({ principal, session }).catalog();
+    const catalog = await all.for({ principal, session }).catalog();
+    const shown = shownOf(catalog.tools.values(), catalog);
     const versions = new Map(
       (await installer.installs().list()).map((one) => [one.name, one.version]),
     );
-    const servlets = [...Map.groupBy(shownOf(tools.values()), ({ servlet }) => servlet)].map(
+    const servlets = [...Map.groupBy(shown, ({ servlet }) => servlet)].map(
       ([{ name: servlet, manifest }, entries]) => ({
         name: servlet,
         ...(manifest.description !== undefined && { description: manifest.description }),

@@ -41,7 +41,7 @@ export const directoryOf = oncePer((catalog: Catalog): Directory => {
       else warn(servlet, `its tool ${definition.id} is hidden by that of ${first}`);
     }
   }
-  const shown = new Set(shownOf(versions, false));
+  const shown = new Set(shownOf(versions, catalog, false));
   const newestFirst = [...offers.values()].toSorted((a, b) =>
     compareVersions(b.definition.version, a.definition.version),
   );

@@ -19,7 +19,7 @@ import type { Access } from "./access.ts";
 import type { PreparedServlet, StoredPart } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { pinned, type Profile } from "./profiles.ts";
-import { GET_RESULT, RESERVED_NAMES, type EntryKind } from "./scopes.ts";
+import { GET_RESULT, RESERVED_NAMES, WAIT_FOR_EVENT, type EntryKind } from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
@@ -53,6 +53,8 @@ export interface OwnResource {
   resource: Resource;
   /** True if it can be read, but is not listed. */
   isUnlisted?: true;
+  /** True for the newest event of a type: `wait_for_event` waits for the next one. */
+  isEvent?: true;
   /** The name by which scopes and profiles grant it; its URI by default. */
   grantedAs?: string;
   /** Its content for this caller. Throws `not_found` if it is missing. */
@@ -281,8 +283,8 @@ export const listsWithoutStream = oncePer((all: Catalog): Lists => ({
   tools: listedTools(all, false),
 }));
 
-const listedTools = ({ tools }: Listed, takesStream: boolean): Tool[] =>
-  shownOf(tools.values(), takesStream)
+const listedTools = ({ tools, resources }: Listed, takesStream: boolean): Tool[] =>
+  shownOf(tools.values(), { resources }, takesStream)
     .filter(({ unlisted }) => unlisted === undefined)
     .map(({ tool }) => tool);
 
@@ -300,14 +302,26 @@ const listsOf = (all: Listed): Lists => ({
 /**
  * The listed ones among these tools. The server's own come last: models and people look for those of the servlets.
  * `get_result` is included only if the client may receive the id of a call: if calls may wait for a person or, for a
- * client that does not accept streams, if calls may take long.
+ * client that does not accept streams, if calls may take long; `wait_for_event` only if there are events.
  */
-export function shownOf(tools: Iterable<ToolEntry>, takesStream = true): ToolEntry[] {
+export function shownOf(
+  tools: Iterable<ToolEntry>,
+  catalog: Pick<Catalog, "resources">,
+  takesStream = true,
+): ToolEntry[] {
   const all = [...tools];
   const [own, others] = [all.filter(isServers), all.filter((one) => !isServers(one))];
   const givesIds = all.some(takesStream ? mayNeedPerson : mayWait);
-  return [...others, ...own.filter((one) => givesIds || one.own !== GET_RESULT)];
+  const isUnused: Record<string, boolean> = {
+    [GET_RESULT]: !givesIds,
+    [WAIT_FOR_EVENT]: !hasEvents(catalog),
+  };
+  return [...others, ...own.filter((one) => isUnused[one.own] !== true)];
 }
+
+/** True if a catalog has types of events. */
+export const hasEvents = ({ resources }: Pick<Catalog, "resources">): boolean =>
+  resources.values().some((one) => one.isEvent === true);
 
 const mayWait = ({ servlet }: ToolEntry): boolean => servlet.neverWaits !== true;
 
