@@ -235,7 +235,7 @@ async function makeReady(
   const dialect = found.manifest.dialect ?? dialectOf(prepared.exports);
   if (dialect === undefined || dialectOf(prepared.exports) === undefined) {
     throw new Refusal(
-      `it is not a servlet: it exports neither call_tool or list_tools, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
+      `it is not a servlet: it exports neither call_tool, list_tools or receive_webhook, nor call and describe. Export one of these interfaces${remedy === undefined ? "" : `. ${remedy}`}`,
     );
   }
   const { wasm } = prepared;
@@ -391,7 +391,9 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
       ...undefinable,
       ...calls,
       ...anew,
-      ...(others!.length === 0 && manifest.schedules === undefined
+      ...(others!.length === 0 &&
+      manifest.schedules === undefined &&
+      !exports.includes("receive_webhook")
         ? [`it offers nothing${remedy === undefined ? "" : `. ${remedy}`}`]
         : empty!.map((kind) => `it can be asked for its ${KIND_NAMES[kind]}, but lists none`)),
     ],

@@ -153,7 +153,30 @@ export function bodyText(
   );
 }
 
-/** The text that `read` resolves to. Its argument `late` rejects when the body takes too long. Throws as `bodyText`. */
+/**
+ * The bytes of a request's body as they were sent, for signatures over them; otherwise as `bodyText`: undefined for a
+ * body of more than `most` bytes. Throws as that.
+ */
+export async function bodyBytes(
+  request: Request,
+  most: number,
+  counter = bodyCounters.get(request),
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const announced = lengthOf(request);
+  if (announced !== undefined && announced > most) return undefined;
+  if (announced !== undefined) counter?.countBody(announced);
+  const { body } = request;
+  if (announced === 0 || body === null) return new Uint8Array(0);
+  counter?.leaving();
+  const uncounted = announced === undefined ? counter : undefined;
+  const bytes = await inTime((late) =>
+    bytesWithin(body, announced ?? most, { counter: uncounted, late }),
+  );
+  if (bytes === undefined && announced !== undefined) throw tooLong(announced);
+  return bytes;
+}
+
+/** The value that `read` resolves to. Its argument `late` rejects when the body takes too long. Throws as `bodyText`. */
 async function inTime<T>(read: (late: Promise<never>) => Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const wait = new BodyWait(reject, { isShort: false });
@@ -318,6 +341,35 @@ const tooWide = (most: number) =>
     "too_large",
     `The body has characters beyond Latin-1, so each counts two bytes (limit ${most} bytes). Send a smaller one.`,
   );
+
+/** As `textWithin`, but as bytes. */
+async function bytesWithin(
+  body: ReadableStream<Uint8Array>,
+  most: number,
+  { counter, late }: { counter: BodyCounter | undefined; late: Promise<never> },
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const reader = body.getReader();
+  late.catch((error: unknown) => reader.cancel(error)).catch(() => {});
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      length += read.value.length;
+      if (length > most) return undefined;
+      counter?.countBody(read.value.length);
+      pieces.push(read.value);
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
 
 /** Headers of a JSON response: not cacheable, and not sniffed by browsers. */
 export const jsonHeaders = new Headers({

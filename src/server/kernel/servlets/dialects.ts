@@ -16,7 +16,7 @@ export const dialectNames = Object.keys(dialects) as DialectName[];
 export function dialectOf(exports: readonly string[]): DialectName | undefined {
   const has = (name: string) => exports.includes(name);
   // First: newer plugins also export names of the older interface, with another input.
-  if (has("call_tool") || has("list_tools")) return "hyper-v2";
+  if (has("call_tool") || has("list_tools") || has("receive_webhook")) return "hyper-v2";
   if (!has("call") || !has("describe")) return undefined;
   return has("list_resources") || has("read_resource") ? "mcp-run" : "hyper-v1";
 }

@@ -9,6 +9,7 @@ import { Schema } from "../schema/schema.ts";
 import { dialectNames } from "./dialects.ts";
 import { memoryBytes } from "../core/text.ts";
 import { ownVariablesIn } from "./variables.ts";
+import { webhooksSchema } from "./webhook-schema.ts";
 
 // Without it, zod/mini reports everything as invalid input.
 z.config(en());
@@ -394,6 +395,10 @@ export const manifestSchema = once(() =>
               }),
             ),
           "The types of events that it emits, by name. Each is also the resource event://SERVLET/NAME, its newest event.",
+        ),
+        webhooks: described(
+          webhooksSchema(),
+          "Addresses at which it receives requests of other services, by name: `/hooks/SERVLET/NAME`. The export `receive_webhook` handles them.",
         ),
         single_use_state: described(
           z.boolean(),

@@ -1,6 +1,7 @@
 /** Names of the Worker's variables and secrets in manifests. */
 import { nearest } from "../core/nearest.ts";
 import { isServersOwn, settingNames } from "../settings/own-names.ts";
+import { webhookSecretOf, type Verification } from "./webhook-schema.ts";
 
 /** A reference, `${NAME}` or `${NAME:-default}`; also `$${`, which is a literal `${`. */
 export const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
@@ -24,10 +25,12 @@ function variablesIn({
   env_vars = {},
   allowed_secrets = [],
   requirements: { secrets = [] } = {},
+  webhooks = {},
 }: {
   env_vars?: Record<string, string> | undefined;
   allowed_secrets?: readonly KeyringEntry[] | undefined;
   requirements?: { secrets?: readonly { id: string }[] | undefined } | undefined;
+  webhooks?: Record<string, { verify: Verification }> | undefined;
 }): { place: string; variable: string; isOptional: boolean }[] {
   return [
     ...Object.entries(env_vars).flatMap(([key, text]) =>
@@ -43,6 +46,11 @@ function variablesIn({
       // Callers of Open Tool Calling send such a secret.
       isOptional: secrets.some(({ id }) => id === variableOf(entry)),
     })),
+    ...Object.entries(webhooks).flatMap(([name, { verify }]) => {
+      const variable = webhookSecretOf(verify);
+      const place = `webhooks.${name}.verify.secret`;
+      return variable === undefined ? [] : [{ place, variable, isOptional: false }];
+    }),
   ];
 }
 
