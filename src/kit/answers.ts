@@ -30,6 +30,8 @@ import type {
   ResourceTemplateSpec,
   ScheduleSpec,
   ToolSpec,
+  WebhookRequest,
+  WebhookSpec,
 } from "./specs.ts";
 
 type Json = Record<string, unknown>;
@@ -42,6 +44,7 @@ export interface AnySpec {
   resources?: Record<string, ResourceSpec>;
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   prompts?: Record<string, PromptSpec<Record<string, unknown>>>;
+  webhooks?: Record<string, WebhookSpec>;
   rootsChanged?(context: Context): unknown;
   schedules?: Record<string, ScheduleSpec>;
 }
@@ -59,7 +62,7 @@ export function answersOf(
     return { [name]: () => output };
   };
   const { tools = {}, resources = {}, resourceTemplates = {}, prompts = {}, rootsChanged } = spec;
-  const { schedules = {} } = spec;
+  const { schedules = {}, webhooks = {} } = spec;
   const completers = new Map<string, Record<string, Complete>>();
   return {
     ...(some(tools) && toolAnswers(tools, listing)),
@@ -68,6 +71,7 @@ export function answersOf(
     ...(some(prompts) && promptAnswers(prompts, completers, listing)),
     ...(completers.size > 0 && { complete: (input: Json) => completion(completers, input) }),
     ...(some(schedules) && scheduleAnswers(schedules)),
+    ...(some(webhooks) && webhookAnswers(webhooks)),
     ...(rootsChanged && { on_roots_list_changed: () => after(rootsChanged(context), () => "") }),
   };
 }
@@ -169,6 +173,27 @@ function toolError(error: unknown): string {
     logThrown(error);
   }
   return failed(messageOf(error));
+}
+
+function webhookAnswers(webhooks: Record<string, WebhookSpec>): Record<string, ExportHandler> {
+  for (const [name, { receive }] of Object.entries(webhooks))
+    mustBeFunction(receive, "receive", `The webhook "${name}"`);
+  return {
+    receive_webhook: (input) => {
+      const { _meta, ...given } = request(input);
+      const name = String(given["name"]);
+      const found = entry(webhooks, name);
+      if (!found) throw new RpcError(INVALID_PARAMS, `There is no webhook "${name}".`);
+      running.what = `The webhook "${name}"`;
+      try {
+        const returned = found.receive(given as unknown as WebhookRequest, context);
+        const result = after(returned, (value) => toolResult(false, name, value ?? null));
+        return isThenable(result) ? result.then(undefined, toolError) : result;
+      } catch (error) {
+        return toolError(error);
+      }
+    },
+  };
 }
 
 function resourceAnswers(

@@ -2,3 +2,4 @@
 export * from "./events.ts";
 export * from "./notices.ts";
 export { cancelSchedule, schedule, schedules } from "./schedules.ts";
+export * from "./webhooks.ts";

@@ -4,7 +4,7 @@ import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
 import { objectSchemaOf } from "./schema.ts";
-import type { EventSpec, ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
+import type { EventSpec, ServletSpec, ToolSpec, ViewSpec, WebhookSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { ToolCallError } from "./calls.ts";
@@ -52,16 +52,17 @@ export function defineServlet<
   const answers = answersOf(spec as unknown as AnySpec);
   if (Object.keys(answers).length === 0) {
     throw new Error(
-      "The servlet offers nothing: no tools, resources, resourceTemplates, prompts or schedules.",
+      "The servlet offers nothing: no tools, resources, resourceTemplates, prompts, schedules or webhooks.",
     );
   }
   Math.random = random;
-  const { instructions, schedules, events } = spec;
+  const { instructions, schedules, events, webhooks } = spec;
   const manifest = {
     ...viewsIn(spec),
     ...(instructions !== undefined && { instructions }),
     ...(schedules && { schedules: withoutCode(schedules) }),
     ...(events && { events: eventsIn(events) }),
+    ...(webhooks && { webhooks: webhooksIn(webhooks) }),
   };
   globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;
@@ -121,6 +122,12 @@ const eventsIn = (events: Record<string, EventSpec>): object =>
         },
       ];
     }),
+  );
+
+/** The part of the manifest with the webhooks. */
+const webhooksIn = (webhooks: Readonly<Record<string, WebhookSpec>>): object =>
+  Object.fromEntries(
+    Object.entries(webhooks).map(([name, { receive: _, ...described }]) => [name, described]),
   );
 
 /**

@@ -369,8 +369,101 @@ export interface ServletSpec<
   resourceTemplates?: Record<string, ResourceTemplateSpec>;
   /** By name. */
   prompts?: { [K in keyof P]: PromptSpec<P[K]> };
+  /** By name: lower-case letters, digits, "-" and "_". Each is received at `/hooks/SERVLET/NAME`. */
+  webhooks?: Record<string, WebhookSpec>;
   /** Called when the client's roots have changed. */
   rootsChanged?(context: Context): unknown;
   /** When it runs by itself, by name. */
   schedules?: Record<string, ScheduleSpec>;
+}
+
+/**
+ * A delivery to a webhook, which the server has verified. Its texts are those of the sender, and of whoever the sender
+ * quotes: check them, and let no model obey them.
+ *
+ * @example
+ * const opened = ({ headers, body }: WebhookRequest): boolean =>
+ *   headers["x-github-event"] === "issues" && JSON.parse(body).action === "opened";
+ */
+export interface WebhookRequest {
+  /** The name of the webhook. */
+  readonly name: string;
+  /** The sender's id of the delivery, else one of the server. */
+  readonly id: string;
+  /** By their names in lower case; without signatures, tokens and cookies. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** True if the body is no UTF-8: then `body` is in base64. */
+  readonly isBase64: boolean;
+  /** ISO 8601. */
+  readonly receivedAt: string;
+}
+
+/**
+ * How deliveries are verified: by the signature of a known sender, by an HMAC as described, or not at all. `secret` is the
+ * name of a Worker secret, which the servlet cannot read.
+ *
+ * @example
+ * const github: WebhookVerification = { type: "github", secret: "GITHUB_WEBHOOK_SECRET" };
+ * const described: WebhookVerification = {
+ *   type: "hmac",
+ *   secret: "SHOP_WEBHOOK_SECRET",
+ *   header: "X-Shop-Signature",
+ *   algorithm: "sha256",
+ *   encoding: "base64",
+ *   signed: "{timestamp}.{body}",
+ *   timestamp: "X-Shop-Time",
+ *   id: "X-Shop-Id",
+ * };
+ */
+export type WebhookVerification =
+  | {
+      type: "github" | "stripe" | "slack" | "standard";
+      secret: string;
+      /** How old a signed time may be, or how far ahead; 300 by default. */
+      toleranceSeconds?: number;
+    }
+  | {
+      type: "hmac";
+      secret: string;
+      /** The header with the signature. */
+      header: string;
+      algorithm: "sha1" | "sha256" | "sha512";
+      encoding: "hex" | "base64";
+      /** Text before the signature, such as `sha256=`. */
+      prefix?: string;
+      /** What is signed: a text with `{body}` and, if they are signed, `{timestamp}` and `{id}`. */
+      signed: string;
+      /** The header with the time of sending, in seconds or ms since 1970. */
+      timestamp?: string;
+      /** The header with the id of the delivery: a repeated id runs nothing. */
+      id?: string;
+      toleranceSeconds?: number;
+    }
+  | {
+      /** Takes deliveries from anybody. */
+      type: "none";
+      id?: string;
+    };
+
+/**
+ * A webhook: what another service sends to `/hooks/SERVLET/NAME`. The server verifies a delivery, stores it and answers 202;
+ * then `receive` runs, without a caller: with the servlet's state of scope `server`, and no accounts. At the URL that
+ * `context.webhook(NAME)` gives a caller, it runs as that caller.
+ *
+ * @example
+ * const issues: WebhookSpec = {
+ *   description: "Issues of the team's repositories",
+ *   verify: { type: "github", secret: "GITHUB_WEBHOOK_SECRET" },
+ *   receive: ({ body }) => `Received: ${JSON.parse(body).action}`,
+ * };
+ */
+export interface WebhookSpec {
+  /** What it is for, for the people who set it up. */
+  description?: string;
+  verify: WebhookVerification;
+  receive(
+    request: WebhookRequest,
+    context: Context,
+  ): ToolOutput | void | Promise<ToolOutput | void>;
 }

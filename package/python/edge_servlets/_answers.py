@@ -70,6 +70,7 @@ from ._schema import (
     is_field,
 )
 from ._templates import Match, template
+from ._webhooks import request_of
 
 type Answer = Callable[[Json], str]
 
@@ -88,6 +89,8 @@ def answers_of(defined: Definitions) -> dict[str, Answer]:
         answers["complete"] = _completion(completers, defined.complete)
     if defined.schedules:
         answers["run_schedule"] = _run_schedule(defined)
+    if defined.webhooks:
+        answers["receive_webhook"] = _webhook_answer(defined)
     if changed := defined.roots_changed:
         answers["on_roots_list_changed"] = _telling(_Signature(changed, Shapes()).caller())
     return answers
@@ -317,6 +320,39 @@ def _tool_error(error: Exception) -> str:
             raise one
     log_raised(error)
     return failed(told(error))
+
+
+def _webhook_answer(defined: Definitions) -> Answer:
+    calls = {name: _webhook_call(one) for name, one in defined.webhooks.items()}
+
+    def receive(given: Json) -> str:
+        name = given["request"]["name"]
+        call = calls.get(name)
+        if call is None:
+            raise RpcError(INVALID_PARAMS, f'There is no webhook "{name}".')
+        return call(given["request"])
+
+    return receive
+
+
+def _webhook_call(definition: Definition) -> Answer:
+    function, name = definition.function, definition.key
+    what = f'the webhook "{name}"'
+    with _defining("the webhook", function, name):
+        taken = _Signature(function, Shapes())
+        if len(taken.members) > 1:
+            raise DefinitionError("it takes one parameter besides the context: the request.")
+        call, names = taken.caller(), list(taken.members)
+        result = tool_result("free", {}, what)
+
+    def called(request: Json) -> str:
+        running.what = f'The webhook "{name}"'
+        try:
+            return result(settled(call({one: request_of(request) for one in names})))
+        except Exception as error:
+            return _tool_error(error)
+
+    return called
 
 
 def told(error: BaseException) -> str:

@@ -69,6 +69,7 @@ class Definitions:
         self.tools: dict[str, Definition] = {}
         self.resources: dict[str, Definition] = {}
         self.prompts: dict[str, Definition] = {}
+        self.webhooks: dict[str, Definition] = {}
         self.views: dict[str, Json] = {}
         self.declared: dict[str, dict[str, Json]] = {}
         """Other members of the manifest, by name, and their entries."""

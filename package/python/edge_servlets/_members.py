@@ -15,3 +15,4 @@ class Members:
         notify_tools_changed,
     )
     from ._schedules import cancel_schedule, schedule, schedules
+    from ._webhooks import revoke_webhook, url_of as webhook

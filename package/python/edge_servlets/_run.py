@@ -58,7 +58,9 @@ def loaded() -> str:
     """What the servlet offers, as JSON; called once, when its modules are imported. Raises what is wrong in its definitions."""
     _answers.update(answers_of(definitions))
     if not _answers:
-        raise DefinitionError("The servlet offers nothing: no @tool, @resource, @prompt or @scheduled.")
+        raise DefinitionError(
+            "The servlet offers nothing: no @tool, @resource, @prompt, @scheduled or @webhook."
+        )
     for name, set_up in when_loaded.items():
         if name in sys.modules:
             set_up()

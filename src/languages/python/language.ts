@@ -14,7 +14,7 @@ export const python: InterpretedLanguage = {
     setUp: setUpPython,
   },
   defines:
-    /^(?:from|import)\s+(?:edge_servlets|fastmcp|mcp)\b[^]*^@(?:\w+\.)?(?:tool|resource|prompt)\b/m,
+    /^(?:from|import)\s+(?:edge_servlets|fastmcp|mcp)\b[^]*^@(?:\w+\.)?(?:tool|resource|prompt|webhook)\b/m,
   waits:
     /\b(?:elicit\w*|ask_\w+|call_host|_edge|sample|list_roots|fetch|secret|sleep|timeout|timeout_at|wait_for|call_tool|tools|input_required|exec|eval|getattr|import_module|__import__)\b/,
   build: (_files, cache) => pythonPlugin(cache),

@@ -22,8 +22,9 @@ export async function loadInterpreted(
   const loaded = await load({ interpreter, base }, cache, progress);
   const { packages, patch, output, text, hasPackages = false, warnings } = loaded;
   const { exports, manifest, asked } = described(output);
+  const whole = withManifest(found, manifest);
   return {
-    found: withManifest(found, manifest),
+    found: whole,
     prepared: {
       ...interpreter,
       exports,
@@ -33,7 +34,7 @@ export async function loadInterpreted(
       patch,
     },
     // Package code is not searched, so a servlet with packages may wait.
-    neverWaits: !hasPackages && codeNeverWaits(text, language.waits, found.manifest),
+    neverWaits: !hasPackages && codeNeverWaits(text, language.waits, whole.manifest),
     mayAsk: codeMayAsk(text, hasPackages),
     bytes: Buffer.byteLength(text),
     warnings: [...warnings, ...chanceWarnings(asked)],

@@ -4,10 +4,11 @@ import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest
 import { suspendsIn } from "../../server/kernel/wasm/link.ts";
 import { callsFeatures } from "./features.ts";
 
-/** True if the code does not match the `waits` of its language, and the servlet has no state and may call no tools. */
+/** True if the code does not match the `waits` of its language, and the servlet has no state and no webhooks, and may call no tools. */
 export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest): boolean =>
   !keepsState(manifest) &&
   manifest.may_call === undefined &&
+  manifest.webhooks === undefined &&
   !waits.test(text) &&
   !callsFeatures(text);
 
