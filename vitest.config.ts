@@ -72,7 +72,11 @@ export default defineConfig({
               bindings: settings,
               r2Buckets: ["BUILDS"],
               workerLoaders: { TEST_LOADER: {} },
-              durableObjects: { SCRATCH: { className: "Scratch", useSQLite: true } },
+              durableObjects: {
+                SCRATCH: { className: "Scratch", useSQLite: true },
+                // wrangler.toml has these as comments.
+                HOOKS: { className: "Hooks", useSQLite: true },
+              },
               ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },
           }),

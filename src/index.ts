@@ -8,6 +8,7 @@ export const {
   CallRecord,
   Events,
   Grant,
+  Hooks,
   Hub,
   Installs,
   KeyRecords,

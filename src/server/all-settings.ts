@@ -7,6 +7,7 @@ import "./features/sessions/limits.ts";
 import "./features/sign-in/limits.ts";
 import "./features/state/limits.ts";
 import "./features/team/limits.ts";
+import "./features/webhooks/limits.ts";
 import "./kernel/auth/limits.ts";
 import "./kernel/mcp/limits.ts";
 import "./kernel/wasm/limits.ts";

@@ -17,9 +17,9 @@ export type { Bundle } from "./kernel/kernel.ts";
  * import { bundle } from "./.bundle/bundle.gen.ts"; // which `edge-servlets bundle` writes
  *
  * const { worker, objects } = createWorker(bundle);
- * export const { Attempts, CallRecord, Events, Grant, Hub, Installs, KeyRecords } = objects;
- * export const { KeyRing, Profile, Quota, Schedules, ServletState, Session, States } = objects;
- * export const { Task, Usage } = objects;
+ * export const { Attempts, CallRecord, Events, Grant, Hooks, Hub, Installs } = objects;
+ * export const { KeyRecords, KeyRing, Profile, Quota, Schedules, ServletState } = objects;
+ * export const { Session, States, Task, Usage } = objects;
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {

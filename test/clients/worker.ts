@@ -9,6 +9,7 @@ export const {
   CallRecord,
   Events,
   Grant,
+  Hooks,
   Hub,
   Installs,
   KeyRecords,

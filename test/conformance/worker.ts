@@ -13,6 +13,7 @@ export const {
   CallRecord,
   Events,
   Grant,
+  Hooks,
   Hub,
   Installs,
   KeyRecords,

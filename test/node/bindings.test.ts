@@ -1,17 +1,14 @@
 import { glob, readdir, readFile } from "node:fs/promises";
-import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { lackingIn } from "../../src/server/kernel/settings/lacking.ts";
 import { BINDINGS } from "../../src/server/kernel/settings/own-names.ts";
 import { KNOWN } from "../../src/tools/bundle/features.ts";
+import { ownConfig } from "../../src/tools/commands/wrangler-config.ts";
 
 /** The list of bindings, and all that must agree with it. */
 
 const toml = await readFile("wrangler.toml", "utf8");
-const configured = parse(toml) as {
-  durable_objects: { bindings: { name: string; class_name: string }[] };
-  migrations: { new_sqlite_classes: string[] }[];
-};
+const configured = ownConfig();
 // The kernel's, and those that features add.
 const sources = await Promise.all(
   [
@@ -24,7 +21,7 @@ const declared = [
   ...source.matchAll(/^ +\/\*\* (.+) \*\/\n +(\w+)\?: (?:DurableObjectNamespace<(\w+)>|\w+);/gm),
 ].map(([, meaning, name, objects]) => ({ meaning, name: name!, objects }));
 /** Classes that deployments know by another name than the code. */
-const DEPLOYED: Record<string, string> = { PersonObject: "Profile" };
+const DEPLOYED: Record<string, string> = { PersonObject: "Profile", HookObject: "Hooks" };
 const objects = declared.flatMap(({ name, objects: of }) =>
   of === undefined ? [] : [[name, DEPLOYED[of] ?? of]],
 );

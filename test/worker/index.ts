@@ -52,6 +52,7 @@ type ClassName =
   | "CallRecord"
   | "Events"
   | "Grant"
+  | "Hooks"
   | "Hub"
   | "Installs"
   | "KeyRecords"
@@ -69,6 +70,7 @@ export const {
   CallRecord,
   Events,
   Grant,
+  Hooks,
   Hub,
   Installs,
   KeyRecords,

@@ -7,6 +7,7 @@ import {
   eventsOf,
   keptFor,
   secretsOf,
+  webhooksOf,
 } from "../../server/features/installs/permissions.ts";
 import { printable } from "../../server/kernel/core/text.ts";
 import { skillsContributor } from "../../server/features/skills/skills.ts";
@@ -43,6 +44,7 @@ const some = (all: readonly string[]) => (all.length > 0 ? all.join(", ") : "non
 function permissionRows(manifest: Manifest): Row[] {
   const { allowed_hosts = [], allowed_paths = [], env_vars = {}, may_call = [] } = manifest;
   const { confirm_calls: confirmed } = manifest;
+  const webhooks = webhooksOf(manifest);
   return [
     ["hosts", some(allowed_hosts)],
     ["calls", some(may_call)],
@@ -50,6 +52,7 @@ function permissionRows(manifest: Manifest): Row[] {
     ["secrets", some(secretsOf(manifest))],
     ["accounts", some(accountsOf(manifest))],
     ["events", some(eventsOf(manifest))],
+    ...(webhooks.length > 0 ? [["webhooks", webhooks.join(", ")] satisfies Row] : []),
     ["paths", some(allowed_paths)],
     ["keeps state", some(keptFor(manifest).map((whom) => `for ${whom}`))],
     ["config", some(Object.entries(env_vars).map(([name, value]) => `${name}=${value}`))],

@@ -124,6 +124,8 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   }
   return {
     ...all,
+    // With what its script adds to its manifest.
+    found: member.found,
     size: member.size.before,
     dialect: member.dialect,
     prepared: member.prepared,

@@ -1,10 +1,12 @@
 /** Reads the Worker's local variables and secrets. */
 import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { parse } from "smol-toml";
 import * as z from "zod";
 import { OWN_EXTENSION } from "../bundle/own.ts";
 import { Refusals } from "../bundle/refusal.ts";
+import { isInterpreted } from "../bundle/source.ts";
 import { currentWorkspace } from "./folders.ts";
 
 interface ConfigSelection {
@@ -68,8 +70,18 @@ export async function unusedAmong(values: object, { isMisspelt = false } = {}): 
   ]);
   const { deploymentOf, readSettings, allSettings } = await settingsReader();
   const { variables } = deploymentOf(readSettings(values, allSettings), values);
-  return unusedIn(servlets, Object.keys(variables), { isMisspelt });
+  const texts = await textsOf(servlets);
+  const names = Object.keys(variables).filter((name) => !texts.some((text) => text.includes(name)));
+  return unusedIn(servlets, names, { isMisspelt });
 }
+
+/** The scripts of servlets, which may name secrets of webhooks that no manifest names. */
+const textsOf = (servlets: Awaited<ReturnType<typeof scannedServlets>>): Promise<string[]> =>
+  Promise.all(
+    servlets
+      .filter(({ source }) => isInterpreted(source))
+      .flatMap(({ source }) => source.files.map((file) => readFile(file, "utf8").catch(() => ""))),
+  );
 
 /** Loads the server's settings reader at run time, because this room does not have the Workers types that it needs. */
 export async function settingsReader() {

@@ -1,6 +1,7 @@
 /** The output of the command `npm run servlets`. */
 import { gzipSync } from "node:zlib";
 import type { Lists } from "../../server/kernel/core/model.ts";
+import { webhooksOf } from "../../server/features/installs/permissions.ts";
 import { mebibytes, printable, printableLines } from "../../server/kernel/core/text.ts";
 import type { Import, Kind, Outline } from "../bundle/wasm/binary.ts";
 import type { Member } from "../bundle/bundle.ts";
@@ -84,6 +85,7 @@ export function servletReport(examined: Examined): string {
     ["may call", manifest.may_call?.join(", ")],
     ["runs by itself", schedulesOf(manifest).join(", ")],
     ["emits", eventsOf(manifest).join(", ")],
+    ["webhooks", webhooksOf(manifest).join(", ")],
     ...(outline === undefined ? [] : imports(outline, examined)),
   ];
   return [

@@ -93,7 +93,7 @@ async function inspect(args: string[], workspace: Workspace): Promise<void> {
   const found = await locate(what, workspace);
   const examined = await examine(found, workspace);
   const has = await localVariables();
-  const missing = describeMissing([found], (name) => has.has(name));
+  const missing = describeMissing([examined.found], (name) => has.has(name));
   const warnings = [...examined.warnings, ...(missing === undefined ? [] : [missing])];
   console.log((isForModel ? modelReport : servletReport)({ ...examined, warnings }));
   if (examined.refusal !== undefined) process.exitCode = 1;

@@ -49,7 +49,14 @@ const configSchema = sectionSchema.extend({
 type Config = z.infer<typeof configSchema>;
 
 /** The wrangler.toml that comes with this version. */
-export const ownConfig = (): Config => read(readFileSync(join(OWN_FOLDER, FILE), "utf8"), FILE);
+export const ownConfig = (): Config =>
+  read(withOptional(readFileSync(join(OWN_FOLDER, FILE), "utf8")), FILE);
+
+/** The text with the Durable Objects that it has as comments: no servlet of this repository needs them. */
+const withOptional = (text: string): string =>
+  text.replaceAll(/^# \[\[(?:durable_objects\.bindings|migrations)\]\]\n(?:# .*\n)+/gm, (table) =>
+    table.replaceAll(/^# /gm, ""),
+  );
 
 function read(text: string, place: string): Config {
   try {

@@ -141,6 +141,13 @@ test.each<[string, string[], Partial<Project>, string[]]>([
   ],
   ["a servlet has skills", [], { servlets: [servlet("a", {}, { hasSkills: true })] }, ["skills"]],
   ["the project has skills", [], { hasSkills: true }, ["skills"]],
+  ["webhooks are bound", ["HOOKS"], {}, ["tasks", "people", "webhooks"]],
+  [
+    "a servlet has webhooks",
+    [],
+    { servlets: [servlet("a", { webhooks: { github: { verify: { type: "none" } } } })] },
+    ["tasks", "people", "webhooks"],
+  ],
 ])("where %s, the script has what that needs", (_what, bindings, project, features) => {
   expect(featuresWith(bindings, project)).toEqual(features);
 });

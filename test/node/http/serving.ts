@@ -1,12 +1,14 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, inject } from "vitest";
+import { TEST_OBJECTS } from "../objects.ts";
 import { freePort, serve, stop, type Options, type Served } from "../workerd.ts";
 
 /** Serves the test Worker with its guests. What it logs is shown where a test fails. */
 export const serveTests = ({ variables, ...options }: Options): Promise<Served> =>
   serve(inject("worker"), {
     log: console.log,
+    objects: TEST_OBJECTS,
     ...options,
     variables: { SEASON: "plums", ...variables },
   });

@@ -61,6 +61,7 @@ export const installsFeature: Feature = {
       waiting: () => copiesOf(INSTALLED, env).map(named),
       ownNames: ownNamesOf(settings, env),
       keepsState: env.SERVLET_STATES !== undefined,
+      hasWebhooks: env.HOOKS !== undefined,
     });
     const others = new InstalledServlets({
       installer,

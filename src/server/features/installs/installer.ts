@@ -1,5 +1,6 @@
 import type { TasksEnv } from "../tasks/tasks.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
+import { Fault } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import { printable } from "../../kernel/core/text.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
@@ -40,6 +41,8 @@ export interface InstallerParts {
   tasks: TasksEnv["TASKS"];
   /** True if servlets can have state here. */
   keepsState: boolean;
+  /** True if servlets can have webhooks here. */
+  hasWebhooks: boolean;
   /** Variables, secrets and bindings of the server, which no servlet may name. */
   ownNames: ReadonlySet<string>;
 }
@@ -64,10 +67,12 @@ export class Installer {
   readonly #waiting: InstallerParts["waiting"];
   readonly #ownNames: InstallerParts["ownNames"];
   readonly #keepsState: boolean;
+  readonly #hasWebhooks: boolean;
 
   constructor(parts: InstallerParts) {
     const { bucket, installs, loader, registry, tasks, ownNames, waiting } = parts;
     this.#keepsState = parts.keepsState;
+    this.#hasWebhooks = parts.hasWebhooks;
     this.#waiting = waiting;
     this.#ownNames = ownNames;
     this.#tasks = tasks;
@@ -140,6 +145,7 @@ export class Installer {
     if (isOwn || isSkillOfProject(servlets, name)) throw nameTaken(name);
     for (const one of [name, toolkitOf(build)]) if (RESERVED_NAMES.has(one)) throw nameTaken(one);
     if (keepsState(build.manifest) && !this.#keepsState) throw withoutState(name);
+    if (build.manifest.webhooks !== undefined && !this.#hasWebhooks) throw withoutWebhooks(name);
     demandToolkit(
       build,
       servlets.filter((one) => one.module !== undefined),
@@ -179,6 +185,12 @@ export class Installer {
     await this.#loader.check(build);
   }
 }
+
+const withoutWebhooks = (name: string): Fault =>
+  new Fault(
+    "conflict",
+    `${name} has webhooks, for which this server lacks the binding HOOKS. Add the Durable Object HOOKS to wrangler.toml, and deploy.`,
+  );
 
 /** The id of a module's start section: https://webassembly.github.io/spec/core/binary/modules.html */
 const START = 8;

@@ -3,6 +3,7 @@ import type { Lists } from "../../kernel/core/model.ts";
 import type { Skill } from "../../kernel/servlets/bundle.ts";
 import { fuelOf, type Manifest } from "../../kernel/servlets/manifest.ts";
 import { namesIn, variableOf } from "../../kernel/servlets/variables.ts";
+import { verificationInWords } from "../../kernel/servlets/webhook-schema.ts";
 import { mebibytes, memoryBytes, printable, shortened } from "../../kernel/core/text.ts";
 import type { Build } from "./build.ts";
 
@@ -21,6 +22,7 @@ export function permissionsOf({
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It emits these events", eventsOf(manifest)],
+    ["It receives requests of other services at these webhooks", webhooksOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
     ["It has these folders", allowed_paths?.map(asOne)],
@@ -60,6 +62,12 @@ export const schedulesOf = ({ schedules = {} }: Manifest): string[] =>
 export const secretsOf = ({ allowed_secrets = [] }: Manifest): string[] =>
   allowed_secrets.map(
     (one) => `${asPart(one.service)}/${asPart(one.user)} (the Worker's ${variableOf(one)})`,
+  );
+
+/** The webhooks of a servlet, each with how its deliveries are verified. */
+export const webhooksOf = ({ webhooks = {} }: Manifest): string[] =>
+  Object.entries(webhooks).map(
+    ([name, { verify }]) => `${asOne(name)} (${verificationInWords(verify)})`,
   );
 
 /** The settings of a servlet, each with the Worker variables used in it. */
