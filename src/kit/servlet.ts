@@ -127,7 +127,10 @@ const eventsIn = (events: Record<string, EventSpec>): object =>
 /** The part of the manifest with the webhooks. */
 const webhooksIn = (webhooks: Readonly<Record<string, WebhookSpec>>): object =>
   Object.fromEntries(
-    Object.entries(webhooks).map(([name, { receive: _, ...described }]) => [name, described]),
+    Object.entries(webhooks).map(([name, { description, verify }]) => [
+      name,
+      { ...(description !== undefined && { description }), verify },
+    ]),
   );
 
 /**

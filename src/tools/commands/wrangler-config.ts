@@ -48,9 +48,10 @@ const configSchema = sectionSchema.extend({
 });
 type Config = z.infer<typeof configSchema>;
 
-/** The wrangler.toml that comes with this version. */
-export const ownConfig = (): Config =>
-  read(withOptional(readFileSync(join(OWN_FOLDER, FILE), "utf8")), FILE);
+const ownText = (): string => readFileSync(join(OWN_FOLDER, FILE), "utf8");
+
+/** The wrangler.toml that comes with this version, with what it has as comments. */
+export const ownConfig = (): Config => read(withOptional(ownText()), FILE);
 
 /** The text with the Durable Objects that it has as comments: no servlet of this repository needs them. */
 const withOptional = (text: string): string =>
@@ -95,10 +96,11 @@ function partsOf({ env, ...top }: Config, ours: Config): Part[] {
 
 /**
  * The lines of TOML that a wrangler.toml lacks for this version; empty if it is complete. `needed` are the names of the
- * bindings to require: of Durable Objects, all by default, and OAUTH_KV.
+ * bindings to require: of Durable Objects, by default all that this version binds itself, and OAUTH_KV.
  */
 export function lackingLines(text: string, needed?: readonly string[]): string {
-  const [theirs, ours] = [read(text, FILE), ownConfig()];
+  const ours = needed === undefined ? read(ownText(), FILE) : ownConfig();
+  const theirs = read(text, FILE);
   const atTop = theirs.durable_objects.bindings.map(({ name }) => name);
   return partsOf(theirs, ours)
     .map((part) => {

@@ -18,6 +18,7 @@ import type {
   Notification,
   ReadResourceResult,
 } from "../../server/kernel/core/model.ts";
+import { servletPrincipal } from "../../server/kernel/core/model.ts";
 import {
   withRecordedAnswer,
   type JournalEntry,
@@ -75,6 +76,15 @@ export interface ServletUnderTest {
   runSchedule(
     name: string,
     time?: { due?: Date; missed?: number },
+    script?: Script,
+  ): Promise<Tested<CallToolResult>>;
+  /**
+   * Delivers something to a webhook, as if its signature were right: `body` and the like, with defaults. It runs without
+   * a caller, unless the script has one.
+   */
+  receiveWebhook(
+    name: string,
+    delivery?: { id?: string; headers?: Record<string, string>; body?: string; isBase64?: boolean },
     script?: Script,
   ): Promise<Tested<CallToolResult>>;
   /**
@@ -219,6 +229,13 @@ export async function loadServlet(folder: string): Promise<ServletUnderTest> {
       const at = due ?? new Date(typeof now === "number" ? now : now());
       const input = { name, due: at.toISOString(), missed };
       return called({ kind: "schedule", name: servlet.name, input }, script);
+    },
+    receiveWebhook: (name, delivery = {}, script = {}) => {
+      const { id = "test", headers = {}, body = "", isBase64 = false } = delivery;
+      const receivedAt = new Date(0).toISOString();
+      const input = { name, id, headers, body, isBase64, receivedAt };
+      const { name: caller } = servletPrincipal(servlet.name);
+      return called({ kind: "webhook", name: servlet.name, input }, { caller, ...script });
     },
     files: async (whose = {}) => ownStates().files(whose),
     writeFiles: async (files, whose = {}) => ownStates().write(files, whose),

@@ -133,6 +133,10 @@ describe("a run that cannot begin", () => {
     const server = hookServer();
     const send = async () => (await deliver(github("{}"), { ...GITHUB, server })).status;
     expect([await send(), await send(), await send()]).toEqual([202, 202, 429]);
+    // It has its run yet to come.
+    const [waiting] = (await shownOf("github")).deliveries;
+    const of = { servlet: "hooked", hook: "github" };
+    expect(await objectOf("github").again(of, waiting!.task)).toEqual({ value: false });
     begun.mockRestore();
     await untilEffects(2);
     limited({ waitingDeliveries: 1000, waitingDeliveryBytes: 1 });
@@ -165,6 +169,7 @@ const goOn = async () => {
 
 describe("if the object dies", () => {
   test("between the storing of a delivery and the beginning of its run, the alarm begins that", async () => {
+    expect.hasAssertions();
     await killed("before");
     await goOn();
     await untilEffects(1);

@@ -227,6 +227,18 @@ test("where a team signs in, the lines for what that needs are printed", () => {
   expect(neededBindings({ servlets: [], bindings: new Set(), variables: new Set() }).size).toBe(0);
 });
 
+test("where a servlet has webhooks, the lines for what these need are printed", () => {
+  const hooked = servlet("a", { webhooks: { github: { verify: { type: "none" } } } });
+  const needed = neededBindings({
+    ...{ servlets: [hooked], bindings: new Set<string>(), variables: new Set<string>() },
+  });
+  expect(needed.get("HOOKS")).toBe("a has webhooks");
+  const lines = lackingLines('name = "mine"\n', [...needed.keys()]);
+  for (const one of ["HOOKS", "TASKS", "PROFILES", "KEY_RING", "ATTEMPTS"])
+    expect(lines).toContain(`name = "${one}"`);
+  expect(lines).toMatch(/new_sqlite_classes = \["Hooks"\]/);
+});
+
 test("a class whose objects a migration has made is bound, or deleted by another", () => {
   const made = '[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ["Task", "Mine"]\n';
   const bound = '[[durable_objects.bindings]]\nname = "TASKS"\nclass_name = "Task"\n';

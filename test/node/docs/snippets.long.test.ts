@@ -164,7 +164,10 @@ async function offersOf(folders: string[]): Promise<Record<string, number>> {
     optimise: false,
   });
   return Object.fromEntries(
-    members.map(({ found, lists }) => [found.name, lists!.tools.length + lists!.resources.length]),
+    members.map(({ found: { name, manifest }, lists }) => [
+      name,
+      lists!.tools.length + lists!.resources.length + Object.keys(manifest.webhooks ?? {}).length,
+    ]),
   );
 }
 
@@ -223,6 +226,7 @@ const PAGES = await Promise.all(
     "docs/views.md",
     "docs/waiting-calls.md",
     "docs/watching.md",
+    "docs/webhooks.md",
     "docs/writing-servlets.md",
     "CONTRIBUTING.md",
   ].map(readPage),
@@ -330,6 +334,10 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
           secrets: { deepl: "secret" },
           capabilities: { elicitation: {}, sampling: {}, roots: {} },
           fetch: () => Response.json({ ok: true }),
+          hostFunctions: {
+            "webhooks.url": () => "https://edge-servlets.example.com/hooks/handlers/github/token",
+            "webhooks.revoke": () => false,
+          },
           answers: {
             "elicitation/create": (form) => ({
               action: "accept",

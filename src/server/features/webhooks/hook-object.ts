@@ -132,11 +132,11 @@ export class HookObject extends DurableObject<object> {
     });
   }
 
-  /** Runs a stored delivery again, as another one; false if it is no longer stored. */
+  /** Runs a stored delivery again, as another one; false if it is no longer stored, or its run has yet to begin. */
   again({ servlet, hook }: HookRef, task: string): Promise<Settled<boolean>> {
     return settled(async () => {
       const row = this.#row(task);
-      if (row === undefined || row.servlet !== servlet || row.hook !== hook) return false;
+      if (row?.servlet !== servlet || row.hook !== hook || row.state === "kept") return false;
       const input = await this.#input(task);
       if (input === undefined) return false;
       this.#demandRoom(row);
@@ -259,8 +259,7 @@ export class HookObject extends DurableObject<object> {
         task,
       );
     } catch (error) {
-      const fault = report(error);
-      this.#retry(row, now, `${fault.message}`);
+      this.#retry(row, now, report(error).message);
     }
   }
 

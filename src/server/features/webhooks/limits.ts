@@ -9,7 +9,7 @@ declare module "../../kernel/core/limits.ts" {
 type Own = typeof own;
 const own = addLimits({
   public: {
-    /** Body of a delivery to a webhook. Senders advise to stay below 20 KB; those of GitHub rarely have more than 1 MB. */
+    /** Body of a delivery to a webhook. Standard Webhooks advise senders to stay below 20 KB. */
     deliveryBytes: 1024 * 1024,
     /** Verified deliveries to one webhook per minute; more are refused with 429, and their sender tries again. */
     deliveriesPerMinute: 600,

@@ -192,7 +192,7 @@ const deliveriesOf = (deliveries: readonly ShownDelivery[], token: string): Mark
       html`${timeTag(one.at)} ${one.isAgain ? badge("sent again", "accent") : ""}`,
       mebibytes(one.bytes),
       stateOf(one),
-      token === ""
+      token === "" || one.state === "kept"
         ? ""
         : postButton(
             "Send again",

@@ -146,7 +146,7 @@ export const webhooksSchema = once(() =>
         .check(z.describe("What it is for, for the people who set it up.")),
       verify: verificationSchema().check(
         z.describe(
-          "How deliveries are verified: by the signature of a known sender, or as described.",
+          "How deliveries are verified: its `type` is `github`, `stripe`, `slack`, `standard`, `hmac` or `none`, and `secret` names a Worker secret.",
         ),
       ),
     }),
