@@ -4,7 +4,7 @@ import type { ServletEntry } from "./host.ts";
 import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
 import { objectSchemaOf } from "./schema.ts";
-import type { EventSpec, ServletSpec, ToolSpec, ViewSpec, WebhookSpec } from "./specs.ts";
+import type { EventSpec, ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
 
 export { AskError } from "./asks.ts";
 export { ToolCallError } from "./calls.ts";
@@ -62,7 +62,7 @@ export function defineServlet<
     ...(instructions !== undefined && { instructions }),
     ...(schedules && { schedules: withoutCode(schedules) }),
     ...(events && { events: eventsIn(events) }),
-    ...(webhooks && { webhooks: webhooksIn(webhooks) }),
+    ...(webhooks && { webhooks: withoutCode(webhooks) }),
   };
   globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;
@@ -122,15 +122,6 @@ const eventsIn = (events: Record<string, EventSpec>): object =>
         },
       ];
     }),
-  );
-
-/** The part of the manifest with the webhooks. */
-const webhooksIn = (webhooks: Readonly<Record<string, WebhookSpec>>): object =>
-  Object.fromEntries(
-    Object.entries(webhooks).map(([name, { description, verify }]) => [
-      name,
-      { ...(description !== undefined && { description }), verify },
-    ]),
   );
 
 /**
