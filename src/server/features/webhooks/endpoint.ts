@@ -64,11 +64,10 @@ export async function receiveDelivery(
   const challenge = verify.type === "slack" ? challengeIn(delivered) : undefined;
   if (challenge !== undefined) return plain(challenge);
   const input = inputOf(of, { delivered, verdict, verify, now });
-  const repeat = await repeatOf(delivered, { verdict, verify });
   const received: Received = {
     ...of,
     ...(token !== undefined && { token: await hexDigest(token) }),
-    ...(repeat !== undefined && { repeat }),
+    repeat: await repeatOf(delivered, { verdict, verify }),
     ...{ input, bytes: body.length, origin: originFor(raw, kernel) },
   };
   const outcome = await objects.at(place, async (object) => object.receive(received));
@@ -126,13 +125,16 @@ const inputOf = (
   receivedAt: new Date(now).toISOString(),
 });
 
-/** A digest of the sender's id, else of the body and the signed time; undefined where nothing is signed. */
+/**
+ * A digest of what tells a repeat: the sender's id, else the body and the signed time. Where nothing is signed it is of
+ * this request alone, whose storing is repeated if an object dies.
+ */
 async function repeatOf(
   { body }: Delivered,
   { verdict: { id, timestamp }, verify }: Pick<Accepted, "verdict" | "verify">,
-): Promise<string | undefined> {
+): Promise<string> {
   if (id !== undefined) return hexDigest(`id ${id}`);
-  if (verify.type === "none") return undefined;
+  if (verify.type === "none") return hexDigest(`request ${crypto.randomUUID()}`);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body)).toHex();
   return hexDigest(`body ${timestamp ?? ""} ${digest}`);
 }

@@ -37,14 +37,17 @@ export interface HooksServer {
 export interface Received extends HookRef {
   /** A digest of the token in its address; absent for the webhook of the servlet itself. */
   token?: string;
-  /** A digest of what tells a repeat; absent if nothing does. */
-  repeat?: string;
+  /** A digest of what tells a repeat. */
+  repeat: string;
   input: WebhookInput;
   /** Bytes of the body. */
   bytes: number;
   /** The origin of the pages on which questions of its run are answered; absent if nobody could open them. */
   origin?: string | undefined;
 }
+
+/** A delivery to store; one that is sent again is no repeat. */
+type Kept = Omit<Received, "repeat" | "token"> & { repeat?: string };
 
 /** The webhook of a caller, as it is sealed. */
 interface OwnHook {
@@ -364,7 +367,7 @@ export class HookObject extends DurableObject<object> {
     return (this.#lasting ??= this.#server.sealer.lasting("sealed webhooks"));
   }
 
-  #isRepeated({ servlet, hook, repeat }: Received): boolean {
+  #isRepeated({ servlet, hook, repeat }: Omit<Kept, "input">): boolean {
     if (repeat === undefined) return false;
     const query = "SELECT 1 FROM delivery_ids WHERE hook = ? AND id = ?";
     return hasRow(this.#sql, query, keyOf({ servlet, hook }), repeat);
@@ -404,7 +407,7 @@ export class HookObject extends DurableObject<object> {
   }
 
   async #keep(
-    given: Received,
+    given: Kept,
     { now, isOwn, isAgain }: { now: number; isOwn: boolean; isAgain: boolean },
   ): Promise<"kept" | "repeated"> {
     const { servlet, hook, repeat, input, bytes, origin = null } = given;
@@ -486,6 +489,7 @@ export class HookObject extends DurableObject<object> {
     const old = least("SELECT MIN(at) AS at FROM delivery_ids") + limits.deliveryIdMs + 1;
     const at = Math.min(due, Math.max(Math.min(ended, old), now + MINUTE));
     if (at < Infinity) await this.#alarm.set(at);
+    else if (this.#isEmpty) await this.ctx.storage.deleteAll();
     else await this.ctx.storage.deleteAlarm();
   }
 
@@ -495,6 +499,13 @@ export class HookObject extends DurableObject<object> {
     const latest = now + limits.maxDeliveryRetryMs + limits.clockSlackMs;
     this.#sql.exec("UPDATE deliveries SET next = ? WHERE next > ?", now, latest);
     if (!(await this.#alarm.isPlanned())) await this.#setAlarm(now);
+  }
+
+  /** True if all that was stored is deleted. */
+  get #isEmpty(): boolean {
+    return ["deliveries", "delivery_ids", "refused_deliveries", "own_hooks"].every(
+      (table) => !hasRow(this.#sql, `SELECT 1 FROM ${table}`),
+    );
   }
 
   /** True if anything was stored. An address that somebody guesses makes no tables. */
