@@ -39,8 +39,6 @@ export interface AboutFeature {
   readonly broughtInBy?: readonly string[];
   /** Why anything else in a project brings it in; undefined if nothing does. */
   reasonIn?(project: Project): string | undefined;
-  /** What in a manifest it cannot serve although the shape is right, with what to do. */
-  problemIn?(manifest: Manifest): string | undefined;
   /** Names in the code of servlets that call its host functions: such a servlet may wait. */
   readonly calledAs?: readonly string[];
   /** True if installed servlets may need it. */

@@ -1,6 +1,5 @@
 /** Selects the features of the Worker's script: those that the servlets, profiles and bindings need. */
 import type { AboutFeature, Project } from "../../server/kernel/about.ts";
-import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { knowFeatures, type KnownFeatures } from "../../server/kernel/settings/known-features.ts";
 
 export type { Project } from "../../server/kernel/about.ts";
@@ -47,12 +46,6 @@ knowFeatures(KNOWN);
 /** True for code with a name by which servlets call host functions of features. */
 export const callsFeatures = (text: string): boolean =>
   ABOUT.some(({ calledAs = [] }) => calledAs.some((name) => text.includes(name)));
-
-/** The first thing in a manifest that a feature cannot serve, with what to do. */
-export const problemIn = (manifest: Manifest): string | undefined =>
-  ABOUT.values()
-    .map((about) => about.problemIn?.(manifest))
-    .find((problem) => problem !== undefined);
 
 /** The features that a feature depends on. */
 export const needsOf = (name: string): readonly string[] => MODULES[name]!.default.needs ?? [];

@@ -8,8 +8,10 @@ import {
 } from "../../server/kernel/servlets/manifest.ts";
 import { nearest } from "../../server/kernel/core/nearest.ts";
 import { RESERVED_NAMES } from "../../server/kernel/servlets/scopes.ts";
-// It also registers the features' names, which the schema of manifests then rejects.
-import { problemIn } from "./features.ts";
+import { timingIn } from "../../server/features/schedules/schedule.ts";
+import { firstDue } from "../../server/features/schedules/times.ts";
+// It registers the features' names, which the schema of manifests then rejects.
+import "./features.ts";
 import { readablePath } from "./readable-files.ts";
 import { Refusal, type Refusals } from "./refusal.ts";
 import type { Language } from "./language.ts";
@@ -179,13 +181,22 @@ async function faultIn(text: string, message: string): Promise<string> {
   return message;
 }
 
+/** Throws a `Refusal` if one of a manifest's schedules is never due. */
+function demandTimes(path: string, { schedules = {} }: Manifest): void {
+  for (const [name, declared] of Object.entries(schedules))
+    try {
+      firstDue(timingIn(declared), 0);
+    } catch (error) {
+      throw new Refusal(`${path}: schedules.${name}: ${(error as Error).message}`);
+    }
+}
+
 /** Validates a manifest; `path` is its file. Throws a `Refusal` with the errors. */
 export function checkManifest(path: string, value: unknown): Manifest {
   const read = manifestSchema().safeParse(normaliseKeys(value));
   if (read.success) {
-    const problem = problemIn(read.data);
-    if (problem === undefined) return read.data;
-    throw new Refusal(`${path}: ${problem}`);
+    demandTimes(path, read.data);
+    return read.data;
   }
   const messages = read.error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys")

@@ -174,6 +174,7 @@ describe("a schedule that a caller has made", () => {
     ["with two times", { every: HOUR, cron: "0 8 * * *" }, /needs one of at, every and cron/],
     ["in the past", { at: "2001-09-09T01:46:40Z" }, /never due/],
     ["on a day that does not exist", { cron: "0 0 31 2 *" }, /never due/],
+    ["in a far age", { at: "9999-01-01T00:00:00Z" }, /in more than ten years/],
     ["on a day that is no date", { at: "2027-02-30T08:00" }, /write a date and a time/],
     ["at a time in words", { at: "tomorrow" }, /write a date and a time/],
     ["each second", { cron: "* * * * * *" }, /cron line/],

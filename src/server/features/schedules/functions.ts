@@ -10,7 +10,7 @@ import type { FeatureFunction } from "../../kernel/servlets/deployment.ts";
 import { limits } from "./limits.ts";
 import type { ShownSchedule, StoredSchedule } from "./schedule.ts";
 import { scheduledRef, type Schedules } from "./schedules.ts";
-import { timesOf, type Timing } from "./times.ts";
+import { firstDue, type Timing } from "./times.ts";
 
 const idSchema = z
   .string()
@@ -57,8 +57,7 @@ export function scheduleFunctions(
       const bytes = stringBytes(JSON.stringify(schedule));
       if (bytes > limits.scheduleBytes)
         throw bad(`it has ${bytes} bytes with its arguments (limit ${limits.scheduleBytes}).`);
-      if (timesOf(timing, now).after(now) === undefined)
-        throw bad("it is never due: its time is over, or no such day exists.");
+      firstDue(timing, now);
       const registry = (await server.registry()).for({ principal: call.principal });
       const { misfit } = await registry.resolve(await scheduledRef(schedule, undefined, registry));
       if (misfit !== undefined) throw bad(misfit);

@@ -17,7 +17,7 @@ const own = addLimits({
   internal: {
     /** Bytes of a schedule with its arguments, as JSON. */
     scheduleBytes: 16 * 1024,
-    /** How far ahead a run may be scheduled: ten years. */
+    /** How far ahead a run may be scheduled: ten years. The platform sets no alarms after the year 2189. */
     scheduleAheadMs: 10 * 366 * 86_400_000,
     /** Runs of each schedule that are remembered. */
     shownRuns: 10,

@@ -18,7 +18,7 @@ import {
   type ShownSchedule,
   type StoredSchedule,
 } from "./schedule.ts";
-import { timesOf, type Times } from "./times.ts";
+import { firstDue, timesOf, type Times } from "./times.ts";
 
 /** The parts of the server that schedules use. */
 export interface ScheduleServer {
@@ -86,12 +86,7 @@ export class Schedules extends DurableObject<object> {
   put(schedule: StoredSchedule): Promise<Settled<ShownSchedule>> {
     return this.#settledInTurn(async () => {
       const { id, servlet } = schedule;
-      const next = timesOf(schedule.timing, schedule.made).after(Date.now());
-      if (next === undefined)
-        throw new Fault(
-          "invalid_params",
-          "The schedule is never due: its time is over, or no such day exists.",
-        );
+      const next = firstDue(schedule.timing, schedule.made);
       const sealed = await this.#seal(schedule);
       const others = this.#rows("servlet <> ? OR id <> ?", servlet, id).length;
       if (others >= limits.schedules)
@@ -130,8 +125,7 @@ export class Schedules extends DurableObject<object> {
         continue;
       }
       try {
-        const next = timesOf(kept.timing, kept.made).after(Date.now());
-        this.#insert(kept, next ?? null, sealed);
+        this.#insert(kept, firstDue(kept.timing, kept.made), sealed);
       } catch (error) {
         // Of a servlet that was installed: its page says why it never runs.
         this.#insert(kept, null, sealed);

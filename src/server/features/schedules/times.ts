@@ -30,6 +30,18 @@ export function timesOf(timing: Timing, from: number): Times {
   return { after: (time) => (at > time ? at : undefined) };
 }
 
+/**
+ * The first due time (Unix ms) of a schedule that was made at `from`. Throws `invalid_params` if it is never due, or too
+ * far ahead.
+ */
+export function firstDue(timing: Timing, from: number): number {
+  const now = Date.now();
+  const first = timesOf(timing, from).after(now);
+  if (first === undefined) throw bad("its time is over, or no such day exists");
+  if (first - now > limits.scheduleAheadMs) throw bad("it is first due in more than ten years");
+  return first;
+}
+
 function cronTimes({ cron, timeZone }: Extract<Timing, { cron: string }>): Times {
   demandZone(timeZone);
   let parsed: Cron;
@@ -88,4 +100,4 @@ function demandZone(timeZone: string | undefined): void {
 const shown = (text: string): string => printable(beginningOf(text, 100));
 
 const bad = (what: string): Fault =>
-  new Fault("invalid_params", `The schedule has no time: ${what}.`);
+  new Fault("invalid_params", `The schedule is never due: ${what}.`);
