@@ -1,6 +1,9 @@
 // @module-tag sessions
 // @module-tag tasks
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
+import { TASKS } from "../../worker/calls/client.ts";
+import { objectOf } from "../../worker/calls/faults.ts";
 import {
   answerOf,
   listenerOf,
@@ -13,6 +16,7 @@ import {
 import {
   caller,
   callerOf,
+  clock,
   newCaller,
   note,
   NOTE,
@@ -153,12 +157,47 @@ describe("wait_for_event", () => {
       /There is no event note\.edited.*The events are: news, note\.added/,
     ],
     [{ name: "note.added", arguments: { x: 1 }, timeout: 0 }, /do not match the inputSchema/],
-    [{ name: "note.added", timeout: 1000 }, /timeout/],
+    [{ name: "note.added", timeout: 3601 }, /timeout/],
   ])("says what is wrong with %j", async (args, message) => {
     const ada = await caller();
     const result = await wait(ada, args);
     expect(result).toMatchObject({ isError: true });
     expect(result["content"][0].text).toMatch(message);
+  });
+
+  test("is a task for a client that takes tasks, and ends with the event or with its time", async () => {
+    const ada = await caller();
+    const sent = { capabilities: TASKS };
+    const begun = async (timeout: number) => {
+      const args = { name: "note.added", arguments: { topic: "b" }, timeout };
+      const { taskId } = await ada.ask(
+        "tools/call",
+        { name: "wait_for_event", arguments: args },
+        sent,
+      );
+      await runDurableObjectAlarm(objectOf(taskId));
+      return taskId as string;
+    };
+    const lookLater = async (taskId: string, ms: number) => {
+      clock.aheadMs += ms;
+      await runDurableObjectAlarm(objectOf(taskId));
+      return ada.ask("tasks/get", { taskId }, sent);
+    };
+    const [found, none] = [await begun(3600), await begun(100)];
+    expect(await lookLater(found, 30_000)).toMatchObject({ status: "working" });
+    await ada.emit(note("other", "a"));
+    await ada.emit(note("this", "b"));
+    expect(await lookLater(found, 30_000)).toMatchObject({
+      status: "completed",
+      result: { structuredContent: { event: { data: { text: "this" } } } },
+    });
+    expect(await lookLater(none, 0)).toMatchObject({
+      result: { structuredContent: { event: { data: { text: "this" } } } },
+    });
+    const late = await begun(100);
+    expect(await lookLater(late, 90_000)).toMatchObject({ status: "working" });
+    const { result } = await lookLater(late, 90_000);
+    expect(result.content[0].text).toMatch(/No such event within 100 seconds/);
   });
 
   test("has room for some calls of one caller at once", async () => {

@@ -1,11 +1,30 @@
 /** The tool by which a client without the extension waits for an event. */
+import type { CallContext } from "../../kernel/core/call-context.ts";
 import { Fault, orAborted } from "../../kernel/core/errors.ts";
 import { isObject, type Json } from "../../kernel/core/model.ts";
+import { Wait } from "../../kernel/core/suspension.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { takesTasks } from "../../kernel/mcp/modern/tasks.ts";
 import { errorResult, type OwnTool } from "../../kernel/servlets/own.ts";
 import type { EventServer } from "./event-server.ts";
 import { eventUri, typesFor } from "./event-types.ts";
 import { limits } from "./limits.ts";
+
+/** What a task has to know when it looks again: since which event, and when its time ends, in Unix ms. */
+interface Looked {
+  cursor?: string;
+  ends?: number;
+}
+
+const lookedBefore = ({ taskId, input }: CallContext): Looked =>
+  taskId === undefined || input?.state === undefined ? {} : (JSON.parse(input.state) as Looked);
+
+/** The pause of a task before it looks again. */
+function lookAgain(cursor: string, ends: number): Wait {
+  const ms = Math.min(limits.eventLookMs, ends - Date.now());
+  const state = JSON.stringify({ cursor, ends } satisfies Looked);
+  return new Wait({ kind: "sleep", until: Date.now() + ms, ms }, state);
+}
 
 /** How long a call waits that does not say how long, in seconds. */
 const USUAL_S = 30;
@@ -34,8 +53,8 @@ export const waitForEvent = (
         timeout: {
           type: "integer",
           minimum: 0,
-          maximum: limits.eventWaitMs / 1000,
-          description: `Seconds to wait at most; ${USUAL_S} by default.`,
+          maximum: limits.eventTaskMs / 1000,
+          description: `Seconds to wait at most; ${USUAL_S} by default. A client without tasks waits ${limits.eventWaitMs / 1000} at most.`,
         },
         cursor: {
           type: "string",
@@ -47,23 +66,30 @@ export const waitForEvent = (
     },
     annotations: { readOnlyHint: true, openWorldHint: true },
   },
-  async run({ timeout = USUAL_S, ...params }, { principal, signal }) {
+  async run({ timeout = USUAL_S, ...params }, call) {
+    const { principal, signal, taskId } = call;
+    if (taskId === undefined && takesTasks(call.client)) await call.gate?.(Number(timeout) * 1000);
     const whole = await registry();
     const { access } = whole.within(principal);
     const types = typesFor(whole, access);
     const byUri = types.find((type) => eventUri(type) === params["name"]);
     const asked = byUri === undefined ? params : { ...params, name: byUri.name };
-    const ms = Math.min(Number(timeout) * 1000, limits.eventWaitMs);
+    const { cursor, ends = Date.now() + Number(timeout) * 1000 } = lookedBefore(call);
+    const since = cursor === undefined ? asked : { ...asked, cursor };
+    const most = taskId === undefined ? limits.eventWaitMs : limits.eventTaskMs;
+    const ms = Math.min(Math.max(0, ends - Date.now()), most);
     try {
-      const work = server.next(asked, { principal, access }, ms);
+      const work = server.next(since, { principal, access }, taskId === undefined ? ms : 0);
       const page = await orAborted(work, signal());
       const [event] = page.events;
+      if (event === undefined && taskId !== undefined && ms > 0) throw lookAgain(page.cursor, ends);
       const found: Json = { event: event ?? null, cursor: page.cursor, truncated: page.truncated };
       const text = event
         ? JSON.stringify(found)
-        : `No such event within ${ms / 1000} seconds. Call again with the cursor ${page.cursor} to miss none.`;
+        : `No such event within ${Math.min(Number(timeout), most / 1000)} seconds. Call again with the cursor ${page.cursor} to miss none.`;
       return { content: [{ type: "text", text }], structuredContent: found };
     } catch (error) {
+      if (error instanceof Wait) throw error;
       const fault = Fault.from(error);
       if (fault.code !== "extension_error" && fault.code !== "too_many") throw error;
       const names = types.map(({ name }) => name);

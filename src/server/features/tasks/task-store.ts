@@ -279,11 +279,22 @@ export class TaskStore implements Keeper {
     const own = Object.fromEntries(
       Object.keys(asks).map((name): [string, Answer] => [names[name] ?? name, given[name]!]),
     );
-    if (await this.#resume(JSON.stringify(own), Date.now())) return;
-    // The servlet returned its input request, and is called again.
-    const call = (await this.call())!;
+    await this.#goOn(own, JSON.stringify(own), Date.now());
+  }
+
+  /** Ends a sleep at this time. The servlet's clock advances by `ms`. The next run is due. */
+  async wake(at: number, { ms }: { ms: number }): Promise<void> {
+    await this.#goOn({}, "", at, ms);
+  }
+
+  /** Appends the answer to the journal; without one, the next run begins anew, with the responses and the state. */
+  async #goOn(responses: Answers, answer: string, at: number, ms = 0): Promise<void> {
+    if (await this.#resume(answer, at, ms)) return;
+    const call = await this.call();
+    // It was cancelled meanwhile.
+    if (call === undefined) return;
     const state = await this.read("state");
-    const input = { responses: own, ...(state !== undefined && { state }) };
+    const input = { responses, ...(state !== undefined && { state }) };
     await this.#commit({
       texts: { call: { ...call, input, restarts: (call.restarts ?? 0) + 1 }, waits: null },
       also: () => {
@@ -294,13 +305,8 @@ export class TaskStore implements Keeper {
     });
   }
 
-  /** Ends a sleep at this time. The servlet's clock advances by `ms`. The next run is due. */
-  async wake(at: number, { ms }: { ms: number }): Promise<void> {
-    await this.#resume("", at, ms);
-  }
-
-  /** Appends the answer to the journal, at least `ms` after the last; false if the servlet is called again instead. */
-  async #resume(answer: string, at: number, ms = 0): Promise<boolean> {
+  /** Appends the answer to the journal, at least `ms` after the last; false if there is no journal. */
+  async #resume(answer: string, at: number, ms: number): Promise<boolean> {
     const known = await this.read("begun");
     if (known === undefined) return false;
     const { count, entry } = await this.#sealed.newest();
