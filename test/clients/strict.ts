@@ -37,7 +37,8 @@ const SCHEMAS = new Set(["inputSchema", "outputSchema"]);
 type Definition = Json & { properties?: Record<string, { const?: unknown }> };
 
 /** Methods of extensions, whose schemas are not in these files. */
-const EXTENSION = /^(events\/|notifications\/events|tasks\/|notifications\/tasks|skills\/|resources\/directory)/;
+const EXTENSION =
+  /^(events\/|notifications\/events|tasks\/|notifications\/tasks|skills\/|resources\/directory)/;
 
 export class Revision {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });

@@ -2,6 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { EVERYONE } from "../../../src/server/features/events/events-object.ts";
+import { limits } from "../../../src/server/features/events/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../../worker/calls/client.ts";
 import {
@@ -242,7 +243,7 @@ describe("a cursor", () => {
     const ada = await caller();
     const { cursor } = await ada.ask("events/poll", NOTE);
     await ada.emit(note("old"));
-    clock.aheadMs += 23 * 3_600_000;
+    clock.aheadMs += limits.eventMs - 3_600_000;
     await ada.emit(note("new"));
     clock.aheadMs += 2 * 3_600_000;
     await ring(ada);
@@ -368,7 +369,7 @@ describe("what is stored for a caller", () => {
   test("is deleted when nobody has used it for as long as events are stored", async () => {
     const ada = await caller();
     await ada.emit(note("one"));
-    clock.aheadMs += 25 * 3_600_000;
+    clock.aheadMs += limits.eventMs + 3_600_000;
     await ring(ada);
     await runInDurableObject(objectFor(ada), async (_instance, { storage }) => {
       expect(storage.kv.get("used")).toBeUndefined();

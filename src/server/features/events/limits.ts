@@ -13,7 +13,7 @@ const own = addLimits({
      * How long an event is stored: a subscriber that is away for longer is told that it has missed some. At most
      * `taskMs`, for which the keys are kept that seal it.
      */
-    eventMs: 24 * 3_600_000,
+    eventMs: 7 * 86_400_000,
     /** The longest time to live of a subscription, before its client must refresh it. At most `taskMs`. */
     subscriptionMs: 24 * 3_600_000,
     /** Webhook subscriptions of one caller. */
@@ -45,6 +45,9 @@ const own = addLimits({
     /** Calls of one caller that wait for an event, and how long one may wait: a client that accepts no stream is answered within `silentEndMs`. */
     eventWaits: 20,
     eventWaitMs: 40_000,
+    /** How long a task may wait for an event, and how often it looks for one: each look is a run. */
+    eventTaskMs: 3_600_000,
+    eventLookMs: 20_000,
     /** Pause between the heartbeats of a stream: the specification allows 30 seconds. */
     heartbeatMs: 15_000,
     /** Arguments of a subscription, as JSON. */

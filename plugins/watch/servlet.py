@@ -1,0 +1,176 @@
+"""Watches pages and feeds for each caller. What is new in one is an event, which tells the caller's clients."""
+
+import hashlib
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Any, TypedDict
+
+from edge_servlets import Context, Response, ToolError, event, fetch, tool
+
+MOST_WATCHES = 50
+MOST_BYTES = 2_000_000
+MOST_ENTRIES = 200
+"""Entries of a feed that are known at once: what is older is not new."""
+TOLD = 20
+"""Entries that one event names."""
+
+Url = Annotated[str, "Its https URL: a feed (RSS, Atom), or any page."]
+
+
+class Entry(TypedDict):
+    title: str
+    link: str
+
+
+class Changed(TypedDict):
+    url: str
+    entries: list[Entry]
+    """What is new in a feed; empty where a page has changed."""
+
+
+changed = event("watch.changed", "A page or feed that the caller watches has something new", payload=Changed)
+
+
+@dataclass
+class Watch:
+    """What is known of a page or feed since it was last read."""
+
+    every: int
+    etag: str | None = None
+    modified: str | None = None
+    digest: str | None = None
+    seen: list[str] = field(default_factory=list[str])
+    problem: str | None = None
+
+
+watches: dict[str, Watch] = {}
+
+
+@tool
+async def watch_page(
+    ctx: Context,
+    url: Url,
+    minutes: Annotated[int, "How often it is read: each 5 minutes at most."] = 60,
+) -> str:
+    """Watches a page or feed: when it has something new, the event watch.changed tells the user's client."""
+    if not 5 <= minutes <= 10_080:
+        raise ToolError("minutes must be from 5 to 10080, which is a week.")
+    if url not in watches and len(watches) >= MOST_WATCHES:
+        raise ToolError(f"{MOST_WATCHES} pages are watched, which is the limit. Leave one first.")
+    watch = watches[url] = Watch(minutes)
+    await _read(url, watch)
+    if watch.problem:
+        del watches[url]
+        raise ToolError(f"{url} cannot be watched: {watch.problem}")
+    await ctx.schedule("look", {"url": url}, every=timedelta(minutes=minutes), id=_id_of(url))
+    known = f"a feed with {len(watch.seen)} entries" if watch.seen else "a page"
+    return f"Watching {url}, {known}, every {minutes} minutes."
+
+
+@tool(annotations={"readOnlyHint": True})
+def watched_pages() -> str:
+    """Lists what is watched, and what could not be read."""
+    lines = [
+        f"{url}, every {one.every} minutes" + (f": {one.problem}" if one.problem else "")
+        for url, one in watches.items()
+    ]
+    return "\n".join(lines) or "Nothing is watched."
+
+
+@tool
+async def leave_page(ctx: Context, url: Url) -> str:
+    """Watches a page or feed no longer."""
+    if watches.pop(url, None) is None:
+        raise ToolError(f"{url} is not watched. See watched_pages.")
+    await ctx.cancel_schedule(_id_of(url))
+    return f"{url} is not watched any more."
+
+
+@tool(visibility=["app"])
+async def look(ctx: Context, url: Url) -> str:
+    """Reads a page or feed that is watched, and tells what is new."""
+    watch = watches.get(url)
+    if watch is None:
+        await ctx.cancel_schedule(_id_of(url))
+        return "It is not watched any more."
+    entries = await _read(url, watch)
+    if entries is None:
+        return watch.problem or "Nothing is new."
+    await ctx.emit(changed, {"url": url, "entries": entries[:TOLD]})
+    return f"{len(entries)} entries are new." if entries else "It has changed."
+
+
+async def _read(url: str, watch: Watch) -> list[Entry] | None:
+    """What is new since it was last read: entries of a feed, none of a page; None if nothing is."""
+    headers = {
+        name: value
+        for name, value in (("if-none-match", watch.etag), ("if-modified-since", watch.modified))
+        if value
+    }
+    try:
+        response = await fetch(url, headers=headers)
+    except Exception as error:
+        watch.problem = str(error)
+        return None
+    if response.status == 304:
+        watch.problem = None
+        return None
+    watch.problem = _problem_of(response)
+    if watch.problem:
+        return None
+    watch.etag, watch.modified = response.headers.get("etag"), response.headers.get("last-modified")
+    digest = hashlib.sha256(response.content).hexdigest()
+    is_first, is_same = watch.digest is None, watch.digest == digest
+    watch.digest = digest
+    if is_same:
+        return None
+    found = _entries_in(response.content)
+    if found is None:
+        return None if is_first else []
+    new = [entry for key, entry in found if key not in watch.seen]
+    watch.seen = [key for key, _ in found][:MOST_ENTRIES]
+    return None if is_first or not new else new
+
+
+def _problem_of(response: Response) -> str | None:
+    if response.status != 200:
+        return f"its server answers {response.status}"
+    if len(response.content) > MOST_BYTES:
+        return f"it has more than {MOST_BYTES} bytes"
+    return None
+
+
+def _entries_in(content: bytes) -> list[tuple[str, Entry]] | None:
+    """The entries of a feed, each by its id; None if it is no feed."""
+    if b"<!ENTITY" in content:
+        return None
+    try:
+        root = xml.fromstring(content)
+    except xml.ParseError:
+        return None
+    if _name(root) not in ("rss", "feed", "RDF"):
+        return None
+    items = [one for one in root.iter() if _name(one) in ("item", "entry")][:MOST_ENTRIES]
+    return [_entry(one) for one in items]
+
+
+def _entry(item: xml.Element) -> tuple[str, Entry]:
+    parts: dict[str, Any] = {}
+    for one in item:
+        text = (one.text or one.get("href") or "").strip()
+        if text:
+            parts.setdefault(_name(one), text)
+    link, title = parts.get("link", ""), parts.get("title", "")
+    key = parts.get("guid") or parts.get("id") or link or title
+    return key, {"title": title[:300], "link": link[:2000]}
+
+
+def _name(element: xml.Element) -> str:
+    """Its name without a namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _id_of(url: str) -> str:
+    """The id of its schedule."""
+    return hashlib.sha256(url.encode()).hexdigest()[:32]
