@@ -62,6 +62,10 @@ export class Revision {
       if (typeof method === "string" && /(Request|Notification)$/.test(name))
         this.#named.set(method, name);
     }
+    // The extension for events is declared there, too: ChatGPT reads it there.
+    Object.assign(this.#definitions["ServerCapabilities"]!.properties!, {
+      events: { type: "object" },
+    });
     const closed = Object.entries(this.#definitions).map(([name, one]) => [name, this.#close(one)]);
     this.#ajv.addSchema({ $id: "spec", [key]: Object.fromEntries(closed) });
   }

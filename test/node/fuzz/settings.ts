@@ -20,6 +20,8 @@ export const variables = {
   SEASON: "plums",
   GREETING: "hi",
   VAULT_PROBE: "opened",
+  HOOK_SECRET: "sent",
+  HOOK_STANDARD: "whsec_AAAA",
   LOG_LEVEL: "error",
   SCOPES: JSON.stringify({ narrow: ["hello:*", "told:*", "durable:*"] }),
   API_KEYS: JSON.stringify({

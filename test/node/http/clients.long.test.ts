@@ -73,21 +73,25 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "search_notes",
       "edit_note",
       "delete_note",
+      ...["remind_me", "list_reminders", "cancel_reminder"],
       "rfc_report",
       ...["load", "query", "change", "describe", "join"].map((name) => `tables_${name}`),
       ...["list_tasks", "add_task", "move_task", "remove_task"],
       "translate",
       "convert_units",
+      ...["watch_page", "watched_pages", "leave_page"],
       "fetch_page",
-      "get_result",
+      ...["get_result", "wait_for_event"],
     ]);
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual([
       "skill://write-servlets/SKILL.md",
       "skill://approval/ask-before-acting/SKILL.md",
       ...["http-status://index", "note://all"],
+      "event://reminders/reminder.due",
       "skill://tasks/keep-a-task-board/SKILL.md",
       "units://all",
+      "event://watch/watch.changed",
     ]);
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([

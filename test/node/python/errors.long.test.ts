@@ -97,7 +97,7 @@ describe("a definition is refused", () => {
     [
       "that is empty",
       "x = 1",
-      "The servlet offers nothing: no @tool, @resource, @prompt or @scheduled.",
+      "The servlet offers nothing: no @tool, @resource, @prompt, @scheduled or @webhook.",
     ],
     [
       "of a type without a schema",

@@ -31,7 +31,10 @@ beforeAll(async () => {
   await once(world.listen(0, "127.0.0.1"), "listening");
   server = await serveLoading({
     log: (text) => (log += text),
-    variables: { VAULT_PROBE: "opened", RUN_LOG: "json" },
+    variables: {
+      ...{ VAULT_PROBE: "opened", HOOK_SECRET: "sent", HOOK_STANDARD: "whsec_AAAA" },
+      RUN_LOG: "json",
+    },
   });
   for (const [prefix, guest] of Object.entries(GUESTS)) {
     const manifest = { prefix: `loaded-${prefix}` };

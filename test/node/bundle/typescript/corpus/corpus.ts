@@ -170,7 +170,7 @@ return [path, arc()({ ...slice!, innerRadius: 0, outerRadius: 50 }), x.ticks(3)]
   {
     name: "date-fns",
     does: "dates",
-    kb: 78,
+    kb: 86,
     imports: `import { addMonths, format, formatDistance, parseISO } from "date-fns";
 import { de } from "date-fns/locale/de";`,
     body: `const later = addMonths(parseISO("2024-01-31"), 1);
