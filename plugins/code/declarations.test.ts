@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { redeclarable } from "./declarations.ts";
+import { redeclarable, withoutReturn } from "./declarations.ts";
 
 const kept = new Set(["crypto"]);
 
@@ -27,4 +27,21 @@ test.each([
   ...["const", "let", "let = 1", "`${", "/*", "'", "/[", "}})"],
 ])("%j stays", (script) => {
   expect(redeclarable(script, kept)).toBe(script);
+});
+
+test.each([
+  ["const a = 1; return a;", "const a = 1;     ;(a\n)"],
+  ["const a = 1\nreturn a // done", "const a = 1\n    ;(a // done\n)"],
+  ["f()\nreturn { a: 1 }\n", "f()\n    ;({ a: 1 }\n)"],
+  ["if (a) { return 1 }\nreturn 2", "if (a) { return 1 }\n    ;(2\n)"],
+])("%j ends with its value: %j", (script, changed) => {
+  expect(withoutReturn(script)).toBe(changed);
+});
+
+test.each([
+  ...["1", "a.return(1)", "() => { return 1 }", "`return 1`", "// return 1"],
+  ...["if (a) return 1", "if (a); else return 1", "for (;;) return 1", "a: return 1", "return"],
+  ...["return;", "return\n1"],
+])("%j has no value in place of a return", (script) => {
+  expect(withoutReturn(script)).toBeUndefined();
 });

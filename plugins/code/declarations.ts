@@ -1,4 +1,4 @@
-/** Lets scripts declare again what earlier ones have declared at their top, as the consoles of browsers do. */
+/** Takes scripts as consoles of browsers and other code modes do: names declared again, and a `return` at the top. */
 
 const SPACE = /(?:\s|\/\/.*|\/\*[^]*?\*\/)+/y;
 const WORD = /[\w$\u0080-\uFFFF]+/y;
@@ -16,6 +16,55 @@ const VALUE = /[\w$)\]}"'`\u0080-\uFFFF]$/;
 const BEFORE_VALUE =
   /^(?:await|case|delete|do|else|in|instanceof|new|of|return|throw|typeof|void|yield)$/;
 
+/** A word outside of all brackets. */
+interface TopWord {
+  word: string;
+  at: number;
+  /** The token before it; "if()" for the head of a statement. */
+  before: string;
+}
+
+const matchAt = (pattern: RegExp, script: string, at: number): string | undefined => {
+  pattern.lastIndex = at;
+  return pattern.exec(script)?.[0];
+};
+
+/** The words at the top of a script, in order. */
+function* topWords(script: string): Generator<TopWord> {
+  /** Brackets that are open, and "`" for each expression in a template; with the token before each. */
+  const open: { bracket: string; before: string }[] = [];
+  /** The last token. */
+  let last = "";
+  for (let at = 0; at < script.length;) {
+    const space = matchAt(SPACE, script, at);
+    if (space !== undefined) {
+      at += space.length;
+      continue;
+    }
+    const divides = VALUE.test(last) && !BEFORE_VALUE.test(last);
+    const before = last;
+    const word = matchAt(WORD, script, at);
+    const other = () =>
+      matchAt(TEXT, script, at) ?? (divides ? undefined : matchAt(REGEX, script, at));
+    last = word ?? other() ?? script[at]!;
+    if (word !== undefined && open.length === 0) yield { word, at, before };
+    at += last.length;
+    if ("([{".includes(last)) open.push({ bracket: last, before });
+    const closed = ")]}".includes(last) ? open.pop() : undefined;
+    if (last === ")" && HEAD.test(closed?.before ?? "")) last = "if()";
+    if (last === "`" || closed?.bracket === "`") {
+      const text = matchAt(TEMPLATE, script, at) ?? "";
+      at += text.length;
+      const isInside = text.endsWith("${");
+      if (isInside) open.push({ bracket: "`", before });
+      last = isInside ? "{" : "`";
+    }
+  }
+}
+
+/** Words before the head of a statement, which has a body. */
+const HEAD = /^(?:for|if|while|with)$/;
+
 /**
  * The script with each `const` and `let` at its top as `var`. All else stays where it is, but that variables without a value
  * get one. A declaration that may have one of the names in `kept` stays as it is.
@@ -25,47 +74,40 @@ const BEFORE_VALUE =
  */
 export function redeclarable(script: string, kept: ReadonlySet<string>): string {
   let result = "";
-  let at = 0;
-  const next = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    return pattern.exec(script)?.[0];
+  let copied = 0;
+  const replace = (from: number, to: number, text: string) => {
+    result += script.slice(copied, from) + text;
+    copied = to;
   };
-  const copy = (text = script[at] ?? "") => {
-    result += text;
-    at += text.length;
-    return text;
-  };
-  /** Brackets that are open, and "`" for each expression in a template. */
-  const open: string[] = [];
-  /** The last token. */
-  let last = "";
-  while (at < script.length) {
-    const space = next(SPACE);
-    if (space !== undefined) {
-      copy(space);
-      continue;
-    }
-    const divides = VALUE.test(last) && !BEFORE_VALUE.test(last);
-    const before = last;
-    last = copy(next(WORD) ?? next(TEXT) ?? (divides ? undefined : next(REGEX)));
-    if ("([{".includes(last)) open.push(last);
-    const closed = ")]}".includes(last) ? open.pop() : undefined;
-    if (last === "`" || closed === "`") {
-      const isInside = copy(next(TEMPLATE)).endsWith("${");
-      if (isInside) open.push("`");
-      last = isInside ? "{" : "`";
-    }
-    if (open.length > 0 || before === "." || !/^(?:const|let)$/.test(last)) continue;
-    const names = next(NAMES);
+  for (const { word, at, before } of topWords(script)) {
+    if (before === "." || !/^(?:const|let)$/.test(word)) continue;
+    let end = at + word.length;
+    const names = matchAt(NAMES, script, end);
     if (names === undefined || names.match(/[\w$]+/g)?.some((name) => kept.has(name))) continue;
-    result = result.slice(0, -last.length) + "var".padEnd(last.length);
-    for (let bare = next(BARE); bare !== undefined; bare = next(BARE)) {
-      copy(bare);
-      result += "=void 0";
-      const comma = next(COMMA);
-      if (comma === undefined) break;
-      copy(comma);
+    replace(at, end, "var".padEnd(word.length));
+    for (;;) {
+      const bare = matchAt(BARE, script, end);
+      if (bare === undefined) break;
+      end += bare.length;
+      replace(end, end, "=void 0");
+      end += matchAt(COMMA, script, end)?.length ?? script.length;
     }
   }
-  return result;
+  return result + script.slice(copied);
+}
+
+/**
+ * The script with its value in place of a `return` at its top, if that is its end, so that its variables last. Undefined if
+ * it has none, or if the `return` belongs to another statement. Whether anything follows it, only a parser knows: the
+ * result then does not parse.
+ *
+ * @example
+ * withoutReturn("const a = 1; return a;"); // → "const a = 1;     ;(a\n)"
+ */
+export function withoutReturn(script: string): string | undefined {
+  const found = topWords(script).find(({ word, before }) => word === "return" && before !== ".");
+  if (found === undefined || /^(?:else|do|if\(\)|:)$/.test(found.before)) return undefined;
+  const value = script.slice(found.at + "return".length).replace(/[\s;]+$/, "");
+  if (/^[^\S\n]*(?:\n|$)/.test(value)) return undefined;
+  return `${script.slice(0, found.at)}    ;(${value.trimStart()}\n)`;
 }

@@ -255,3 +255,32 @@ test("what the user allows is called with the arguments that they were shown", a
   expect(asked.slice(before).join()).toContain('close_issue {"id":1}');
   expect(called).toEqual([{ id: 1 }]);
 });
+
+test.each([
+  ["a return at its end", "const a = 2; return a * 3;", "6"],
+  ["a return without semicolons", "const a = await Promise.resolve(2)\nreturn { a }", "{ a: 2 }"],
+  ["an early return", "const a = 2;\nif (a > 1) return 'early';\nreturn 'late'", '"early"'],
+  ["a return in a block", "for (const a of [1, 2]) { if (a === 2) return a; }", "2"],
+  ["code after its return", "return 1\nfunction f() {}", "1"],
+  ["an empty return", "console.log(1); return;", "1"],
+  ["one async arrow function", "async () => {\n  const a = await 2;\n  return a * 2;\n}", "4"],
+  ["one arrow function", "() => 5", "5"],
+  ["an arrow function in brackets", "// Adds.\n(async () => 1 + 1);", "2"],
+  ["a function that it has called", "(async () => 7)()", "7"],
+])("a script with %s gives its value", async (_what, code, value) => {
+  expect(await run(code)).toBe(value);
+});
+
+test("a return at the end keeps variables, and runs nothing twice", async () => {
+  const called: unknown[] = [];
+  const noting = { ...script, tools: { note: (args: object) => `${called.push(args)}` } };
+  await run("const kept = await tools.note({ n: 1 }); return JSON.parse('{')", noting);
+  await run("let kept = 4; await tools.note({ n: 2 }); return kept", noting);
+  expect(await run("return kept + 1")).toBe("5");
+  expect(called).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+test("a function that is a value is shown, and not called", async () => {
+  expect(await run("const f = () => 1; f")).toMatch(/Function/);
+  expect(await run("async () => { throw new Error('inside') }")).toMatch(/^error: Error: inside/);
+});

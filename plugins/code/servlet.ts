@@ -12,7 +12,7 @@ import {
   type ToolCallResult,
 } from "edge-servlets/servlet";
 import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
-import { redeclarable } from "./declarations.ts";
+import { redeclarable, withoutReturn } from "./declarations.ts";
 
 /** Characters of what one run prints, and of its value. */
 const MOST = 50_000;
@@ -118,6 +118,67 @@ function done(): string {
   return `Before that it has called ${calls.slice(0, MOST_CALLS).join(", ")}${more}: what these have done stays.`;
 }
 
+/** Runs a script in the global scope. Rejects with what it throws; before it begins, if it does not parse. */
+async function running(script: string): Promise<unknown> {
+  const value = runScript(redeclarable(script, protectedNames));
+  // Once more after the script: the kit goes on while it waits.
+  mendBuiltIns();
+  return value;
+}
+
+/** The value of a script as models write them: its last statement, what it returns, or what the function that it is gives. */
+async function valueOfScript(code: string): Promise<unknown> {
+  let value: unknown;
+  try {
+    value = await running(code);
+  } catch (error) {
+    if (!isReturn(error)) throw error;
+    value = await returnedBy(code);
+  }
+  if (typeof value !== "function" || !isWhole(value, code)) return value;
+  const called: unknown = (value as () => unknown)();
+  mendBuiltIns();
+  return called;
+}
+
+/** True if a script did not begin since it has a `return` outside of functions. */
+const isReturn = (error: unknown): boolean =>
+  error instanceof SyntaxError && error.message === "return not in a function";
+
+/** What a script returns at its top. Its variables last if the `return` is its end. */
+async function returnedBy(code: string): Promise<unknown> {
+  const plain = withoutReturn(code);
+  if (plain !== undefined && parses(plain)) {
+    try {
+      return await running(plain);
+    } catch (error) {
+      if (!isReturn(error)) throw error;
+    }
+  }
+  return running(`(async () => {${code}\n})()`);
+}
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
+  code: string,
+) => unknown;
+
+function parses(code: string): boolean {
+  try {
+    void new AsyncFunction(code);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True if a script is one arrow function, perhaps in brackets. */
+function isWhole(value: object, code: string): boolean {
+  const text = String(value);
+  const bare = code.replace(/^(?:\s|\/\/.*|\/\*[^]*?\*\/)+|[\s;]+$/g, "");
+  const isArrow = !/^(?:async\s+)?(?:function|class)\b/.test(text);
+  return isArrow && (bare === text || /^\(\s*([^]*?)[\s;]*\)$/.exec(bare)?.[1] === text);
+}
+
 /** A block of what was printed, and a last line. */
 const textOf = (last?: string) => ({
   type: "text" as const,
@@ -128,10 +189,10 @@ export default defineServlet({
   tools: {
     run_code: {
       title: "Run a script that calls tools",
-      description: `Runs JavaScript (no types), and returns what it prints with console.log and the value of its last statement. Only that is shown: compute with what tools give instead of reading it.
+      description: `Runs JavaScript (no types), and returns what it prints with console.log and its value: that of its last statement, or what it returns. Only that is shown: compute with what tools give instead of reading it.
 - tools.NAME({...}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
 - ask(message, schema?) asks the user, sleep(ms) waits, progress(done, total, message) tells how far it is, show(block) shows a picture of a result.
-- It may await at its top. What it declares at its top lasts for later runs: keep data in variables.
+- It may await at its top. What it declares at its top lasts for later runs: keep data in variables. One that returns from its middle, or is a function, keeps none.
 If it throws, its variables are as they were before; what tools have done stays. There is no network, no file and no module to import.`,
       input: {
         type: "object",
@@ -173,10 +234,7 @@ If it throws, its variables are as they were before; what tools have done stays.
         let value: unknown;
         let failure: string | undefined;
         try {
-          const running = runScript(redeclarable(code, protectedNames));
-          // Twice: the kit goes on while the script waits.
-          mendBuiltIns();
-          value = await running;
+          value = await valueOfScript(code);
         } catch (error) {
           failure = described(error);
         }
