@@ -64,6 +64,7 @@ describe("a client that has nothing but the URL", () => {
     [ORIGIN, `${ORIGIN}/`],
     [`${ORIGIN.toUpperCase()}/mcp`, `${ORIGIN}:443/mcp/`],
     [`${ORIGIN}/mcp?`, `${ORIGIN}/%6dcp`],
+    [`${ORIGIN}/mcp?v=2`, `${ORIGIN}/mcp?v=3&w`],
   ])("names the endpoint by any of its URLs: %s, then %s", async (resource, other) => {
     const { register, authorizePath, agree, tokens, call, verifier } = visitor(app);
     const client_id = await register();
@@ -72,7 +73,7 @@ describe("a client that has nothing but the URL", () => {
     const grant = { grant_type: "authorization_code", code, code_verifier: verifier };
     const given = await tokens({ ...grant, client_id, redirect_uri: CALLBACK, resource: other });
     expect(given.status).toBe(200);
-    for (const path of ["/mcp", "/mcp/", "/mcp?"])
+    for (const path of ["/mcp", "/mcp/", "/mcp?v=2"])
       expect((await call(given.access_token, path)).status).toBe(200);
     const { refresh_token } = given;
     const refresh = { grant_type: "refresh_token", refresh_token, client_id };

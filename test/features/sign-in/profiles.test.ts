@@ -102,7 +102,6 @@ describe("a grant of the server's own", () => {
     "/mcp/nobody",
     "/mcp/constructor",
     "/mcp/support/x",
-    "/mcp/support?x",
     "/mcp/SUPPORT",
   ])("is made for no other resource: %s", async (path) => {
     const guest = visitor(await owners());

@@ -23,14 +23,14 @@ export const audienceOf = (request: Request, profile?: string): string =>
 
 /**
  * The paths by which people and clients name an MCP endpoint: `/mcp`, `/mcp/` and the bare origin for the whole server,
- * `/mcp/NAME` and `/mcp/NAME/` for a profile.
+ * `/mcp/NAME` and `/mcp/NAME/` for a profile; each with any query, by which people have clients forget their lists.
  */
 const ENDPOINT = /^\/((m|%6[dD])(c|%63)(p|%70)(\/(?<profile>[a-z][a-z0-9-]{0,31}))?\/?)?$/;
 
 /** The endpoint, and its profile if any, that a URL names on the server at `origin`; undefined for another URL. */
 function endpointIn(text: string, origin: string): { profile: string | undefined } | undefined {
   const url = /[\s#\\]/.test(text) ? null : URL.parse(text);
-  if (url?.origin !== origin || url.username + url.password + url.search !== "") return undefined;
+  if (url?.origin !== origin || url.username + url.password !== "") return undefined;
   const found = ENDPOINT.exec(url.pathname);
   return found === null ? undefined : { profile: found.groups?.["profile"] };
 }
@@ -77,8 +77,8 @@ interface Protection {
  * https://www.rfc-editor.org/rfc/rfc9728#section-3.3
  */
 export function metadataOf(request: Request, protection: Protection): Json {
-  const { origin, pathname } = new URL(request.url);
-  const asked = origin + pathname.replace(METADATA_PATH, "");
+  const { origin, pathname, search } = new URL(request.url);
+  const asked = origin + pathname.replace(METADATA_PATH, "") + search;
   return {
     resource: endpointIn(asked, origin) === undefined ? `${origin}/mcp` : asked,
     resource_name: protection.name,
@@ -89,8 +89,10 @@ export function metadataOf(request: Request, protection: Protection): Json {
 }
 
 /** The URL of the metadata for a request to the MCP endpoint, in the client's spelling, or to any other path. */
-const metadataUrl = ({ origin, pathname }: URL): string =>
-  origin + METADATA_PATH + (pathname !== "/" && ENDPOINT.test(pathname) ? pathname : "/mcp");
+const metadataUrl = ({ origin, pathname, search }: URL): string =>
+  origin +
+  METADATA_PATH +
+  (pathname !== "/" && ENDPOINT.test(pathname) ? pathname + search : "/mcp");
 
 const needSchema = z.object({ scope: z.string() });
 
