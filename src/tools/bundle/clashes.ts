@@ -15,13 +15,24 @@ interface Defined {
  * Throws a `Refusal` for a name that the server itself uses, and for two names that give the same id in Open Tool
  * Calling.
  */
-export function refuseNameClashes(members: readonly Defined[], { tools: listed }: Catalog): void {
+export function refuseNameClashes(
+  members: readonly Defined[],
+  { tools: listed, aliases }: Catalog,
+): void {
+  const placeOf = (servlet: string) =>
+    members.find(({ found }) => found.name === servlet)!.found.place;
   for (const name of RESERVED_TOOLS) {
     const entry = listed.get(name);
     if (entry === undefined) continue;
-    const { found } = members.find((one) => one.found.name === entry.servlet.name)!;
     throw new Refusal(
-      `${found.place}: the tool name ${name} is the server's own: give the servlet a "prefix" in servlet.json, or skip the tool there`,
+      `${placeOf(entry.servlet.name)}: the tool name ${name} is the server's own: give the servlet a "prefix" in servlet.json, or skip the tool there`,
+    );
+  }
+  for (const [alias, { own, servlet }] of aliases) {
+    const tool = listed.get(alias);
+    if (tool === undefined) continue;
+    throw new Refusal(
+      `${placeOf(servlet.name)}: tools.${own}.aliases has ${alias}, which is a tool of ${tool.servlet.name}: leave it out`,
     );
   }
   const toolkits = new Map<string, { name: string; place: string }>();

@@ -509,6 +509,14 @@ describe("ids of Open Tool Calling", () => {
         [
           {
             "a/a.wat": lists("t"),
+            "a/servlet.json": '{"tools":{"t":{"aliases":["u"]}}}',
+            "b.wat": lists("u"),
+          },
+          /a: tools\.t\.aliases has u, which is a tool of b: leave it out/,
+        ],
+        [
+          {
+            "a/a.wat": lists("t"),
             "a/servlet.json": kit("1.2.3", { prefix: "a" }),
             "b/b.wat": lists("t"),
             "b/servlet.json": kit("1.2.3"),

@@ -78,6 +78,8 @@ export interface Catalog {
   /** The tools of all versions, including tools with the same name. */
   versions: readonly ToolEntry[];
   tools: ReadonlyMap<string, ToolEntry>;
+  /** Tools by their old names, which are not listed and may be those of other tools. */
+  aliases: ReadonlyMap<string, ToolEntry>;
   prompts: ReadonlyMap<string, PromptEntry>;
   /** By URI. */
   resources: ReadonlyMap<string, ResourceEntry>;
@@ -133,6 +135,10 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
 /** Unrestricted access for bundling and installing. */
 const EVERYTHING = { profile: undefined, may: () => true, pinsFor: () => ({}) };
 
+/** The tool with this listed or old name. */
+export const toolIn = ({ tools, aliases }: Catalog, name: string): ToolEntry | undefined =>
+  tools.get(name) ?? aliases.get(name);
+
 /** How the lists of servlets are merged. */
 interface Merging {
   access?: Pick<Access, "profile" | "may" | "pinsFor">;
@@ -155,6 +161,7 @@ export function merge(
   const fixedOf = (servlet: PreparedServlet) =>
     contributors.flatMap((one) => one.resources?.(servlet) ?? []);
   const tools = new Map<string, ToolEntry>();
+  const aliases = new Map<string, ToolEntry>();
   const prompts = new Map<string, PromptEntry>();
   const resources = new Map<string, ResourceEntry>();
   const templates = new Map<string, TemplateEntry>();
@@ -204,7 +211,10 @@ export function merge(
       );
       if (entry === undefined) continue;
       versions.push(entry);
-      if (seen.has(servlet)) add("tools", tools, name, entry);
+      if (!seen.has(servlet)) continue;
+      add("tools", tools, name, entry);
+      for (const old of manifest.tools?.[tool.name]?.aliases ?? [])
+        aliases.set(listedName(old, manifest.prefix), entry);
     }
     if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);
@@ -235,7 +245,7 @@ export function merge(
       add("resourceTemplates", templates, template.uriTemplate, { servlet, template, matches });
     }
   }
-  const all = { tools, prompts, resources, templates: [...templates.values()] };
+  const all = { tools, aliases, prompts, resources, templates: [...templates.values()] };
   const readers = shown.filter(({ exports }) => exports.includes("read_resource"));
   return { lists: listsOf(all), versions, ...all, readers };
 }
@@ -261,11 +271,12 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
   };
   const known = new Set(first.templates.map(({ template }) => template.uriTemplate));
   const tools = both(first.tools, second.tools);
+  const aliases = both(first.aliases, second.aliases);
   const prompts = both(first.prompts, second.prompts);
   const resources = both(first.resources, second.resources);
   const others = second.templates.filter(({ template }) => !known.has(template.uriTemplate));
   const templates = [...first.templates, ...others];
-  const all = { tools, prompts, resources, templates };
+  const all = { tools, aliases, prompts, resources, templates };
   return {
     lists: listsOf(all),
     versions: [...first.versions, ...second.versions],

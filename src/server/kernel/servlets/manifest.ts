@@ -321,6 +321,14 @@ export const manifestSchema = once(() =>
                   'Who may call it: models, the servlet\'s views ("app"), or both (by default).',
                 ),
               ),
+              aliases: z.optional(
+                described(
+                  z
+                    .array(matching(/^[\w./-]{1,128}$/, "is no name of a tool"))
+                    .check(z.maxLength(10)),
+                  "Earlier names of the tool. They are not listed, and calls by them are calls of the tool: clients keep old lists.",
+                ),
+              ),
               output: z.optional(
                 described(z.null(), "null if calls have no value in Open Tool Calling."),
               ),

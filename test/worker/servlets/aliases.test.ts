@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { callOf, changed, prepare, send, serverOf, textIn } from "../calls/client.ts";
+
+/** Earlier names of tools. */
+prepare();
+
+const manifest = { tools: { greet: { aliases: ["say_hello", "now"] } } };
+const bundle = changed("hello", () => ({ manifest }));
+const server = serverOf(bundle);
+const call = async (name: string, of = server) =>
+  textIn(await callOf(name, { name: "Ada" }, { server: of }));
+
+describe("an earlier name of a tool", () => {
+  test("calls the tool, and is not listed", async () => {
+    expect(await call("say_hello")).toBe("Hello, Ada!");
+    const { result } = await send("tools/list", {}, { server });
+    const names = result!["tools"].map(({ name }: { name: string }) => name);
+    expect(names).toContain("greet");
+    expect(names).not.toContain("say_hello");
+  });
+
+  test("has the prefix of its servlet", async () => {
+    const prefixed = serverOf(changed("hello", () => ({ manifest: { ...manifest, prefix: "a" } })));
+    expect(await call("a-say_hello", prefixed)).toBe("Hello, Ada!");
+    await expect(call("say_hello", prefixed)).rejects.toThrow(/Unknown tool: say_hello/);
+  });
+
+  test("is that of the tool which has it now", async () => {
+    const { result } = await callOf("now", {}, { server });
+    expect(result).toHaveProperty("structuredContent");
+  });
+
+  test("gives nobody a tool whose scopes lack it", async () => {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("ada"));
+    const hash = new Uint8Array(digest).toHex();
+    const narrow = serverOf(bundle, {
+      API_KEYS: JSON.stringify({ ada: { hash, scopes: ["clock:*"] } }),
+    });
+    const sent = { server: narrow, headers: { authorization: "Bearer ada" } };
+    const { error } = await callOf("say_hello", { name: "Ada" }, sent);
+    expect(error?.message).toMatch(/hello:greet|scope/);
+  });
+});
