@@ -88,6 +88,8 @@ export interface Parts {
   hubOf?(principal: Principal): Publisher;
   /** Origin of the pages on which a caller's user answers; undefined if nobody could open them. */
   pagesFor?(principal: Principal, request: Request): string | undefined;
+  /** True if what a call asks is to be answered on a page, although its client declares that it can ask. */
+  prefersLinks?: (client: string | undefined, headers: Headers) => boolean;
   counting?: Counting;
   /** Servlets that are not in the bundle. */
   others?: OtherServlets;

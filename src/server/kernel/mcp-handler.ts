@@ -41,6 +41,7 @@ export function mcpHandler(
         carried,
         tasks: tasks?.(principal, quota.countStored),
         pages: kernel.pagesFor?.(principal, raw),
+        prefersLinks: kernel.prefersLinks,
         sessions,
       }),
     );

@@ -159,6 +159,40 @@ test("a client that can be asked gets no link", { tags: ["carried"] }, async () 
   expect(result).toMatchObject({ resultType: "input_required" });
 });
 
+describe("a client that declines what its user has not seen", () => {
+  const NAMED = { "io.modelcontextprotocol/clientInfo": { name: "hasty-desktop", version: "1" } };
+  const listing = serverOf(bundle, { LINK_CLIENTS: "other hasty-*" });
+  const asked = async (sent: Sent) => {
+    const { result } = await callOf("plan", steps(ELICIT), { capabilities: ABLE, ...sent });
+    return result!["structuredContent"]?.status ?? result!["resultType"];
+  };
+
+  test.each<[string, Sent, string]>([
+    ["by its name", { server: listing, meta: NAMED }, "waiting"],
+    ["by another name", { server: listing }, "input_required"],
+    ["by a header", { headers: { "prefer-links": "true" } }, "waiting"],
+    [
+      "by a header that refuses links",
+      { server: listing, meta: NAMED, headers: { "prefer-links": "false" } },
+      "input_required",
+    ],
+    [
+      "where nobody could open a link",
+      { server: serverOf(bundle, { LINKS: "off" }), headers: { "prefer-links": "true" } },
+      "input_required",
+    ],
+  ])("%s", { tags: ["carried"] }, async (_how, sent, expected) => {
+    expect(await asked(sent)).toBe(expected);
+  });
+
+  test("by a header of its session", { tags: ["sessions"] }, async () => {
+    const headers = { "prefer-links": "true" };
+    const client = await SessionClient.begin({ server, capabilities: ABLE, headers });
+    const { result } = await resultIn(await client.call("plan", steps(ELICIT)));
+    expect(result).toMatchObject({ structuredContent: { status: "waiting" } });
+  });
+});
+
 test("a client of tasks hears that the task has ended with the link, and cannot answer for its user", async () => {
   const sent = { capabilities: TASKS };
   const { result } = await callOf("plan_always", steps({ do: "sleep", ms: 5 }, ELICIT), sent);

@@ -20,7 +20,7 @@ import {
 } from "../../kernel/mcp/method.ts";
 import { isInitialize } from "../../kernel/mcp/wire/classify.ts";
 import { resultMessage, type RpcRequest } from "../../kernel/mcp/wire/message.ts";
-import { clientName } from "../../kernel/mcp/wire/params.ts";
+import { describedClient } from "../../kernel/mcp/wire/params.ts";
 import { demandStream, eventText, replyResponse, type Reply } from "../../kernel/mcp/wire/reply.ts";
 import { whileGranted } from "../../kernel/mcp/wire/subscription.ts";
 import { checkBatch, noSession } from "../../kernel/mcp/legacy/handle.ts";
@@ -106,11 +106,8 @@ async function begin(
   const result = await initialize(params, exchange);
   const { protocolVersion } = result;
   const { capabilities, clientInfo } = params;
-  const client = {
-    protocolVersion,
-    capabilities: isObject(capabilities) ? capabilities : {},
-    ...clientName(clientInfo),
-  };
+  const declared = isObject(capabilities) ? capabilities : {};
+  const client = describedClient(protocolVersion, declared, { clientInfo, exchange });
   const bytes = stringBytes(JSON.stringify(client));
   if (bytes > limits.clientBytes) {
     throw new Fault(

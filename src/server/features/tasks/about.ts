@@ -4,5 +4,5 @@ export default {
   bindings: ["TASKS"],
   off: "tasks, and calls that go on by a link",
   storageCountedBy: "ATTEMPTS",
-  settings: ["LINKS"],
+  settings: ["LINKS", "LINK_CLIENTS"],
 } satisfies AboutFeature;

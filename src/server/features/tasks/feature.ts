@@ -3,7 +3,8 @@ import { tasksSettings } from "./settings.ts";
 import { Starts } from "./starts.ts";
 import { Task } from "./task.ts";
 import { tasksOf } from "./tasks.ts";
-import type { Feature } from "../../kernel/kernel.ts";
+import { fits } from "../../kernel/core/glob.ts";
+import type { Feature, Kernel } from "../../kernel/kernel.ts";
 import type { Methods } from "../../kernel/mcp/method.ts";
 import { cancelTask, getTask, updateTask } from "./methods.ts";
 import { unattendedRuns, type UnattendedRuns } from "./unattended.ts";
@@ -32,6 +33,15 @@ const taskMethods: Methods = {
 };
 
 /** Calls that outlive their request: tasks, and calls handed over to a person by a link. */
+/** `Kernel.prefersLinks` for clients with these names; the header `Prefer-Links` has the last word. */
+const linksFor =
+  (names: readonly string[]): Kernel["prefersLinks"] =>
+  (client, headers) => {
+    const wanted = headers.get("prefer-links");
+    if (wanted !== null) return wanted === "true";
+    return client !== undefined && names.some((glob) => fits(glob, client));
+  };
+
 export const tasksFeature: Feature = {
   name: "tasks",
   settings: tasksSettings,
@@ -45,6 +55,7 @@ export const tasksFeature: Feature = {
         ...(all && { tasks: all }),
         starts: new Starts(),
         ...(unattended && { unattended }),
+        ...(settings.LINKS === "on" && { prefersLinks: linksFor(settings.LINK_CLIENTS) }),
       },
       objects: { Task: objectClassWith(() => kernel.sealing, Task) },
       ...(all &&

@@ -1,6 +1,6 @@
 /** Settings of tasks. */
 import * as z from "zod/mini";
-import type { FeatureSettings } from "../../kernel/settings/env.ts";
+import { words, type FeatureSettings } from "../../kernel/settings/env.ts";
 
 declare module "../../kernel/settings/env.ts" {
   interface Settings extends Own {}
@@ -13,6 +13,11 @@ const shape = {
    * of this server, `/ask/…`, which needs the Durable Object `TASKS`.
    */
   LINKS: z._default(z.enum(["on", "off"]), "on"),
+  /**
+   * Names of clients, separated by spaces, with `*` for any text, that get [a link](waiting-calls.md#the-client-cannot-ask) although
+   * they declare that they can ask: those that decline what nobody has seen.
+   */
+  LINK_CLIENTS: words,
 };
 
 export const tasksSettings: FeatureSettings = { shape };

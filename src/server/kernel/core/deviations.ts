@@ -9,6 +9,7 @@
  * | `isNotification` (mcp/wire/message.ts) | go-sdk 1.8 | a modern notification without `_meta` or other parts | a modern notification has no effect |
  * | `checkHeaders` (mcp/wire/headers.ts) | FastMCP | `tasks/*` without `Mcp-Name`; a different one is refused | the body names the task |
  * | `listen` (features/sessions/session-streams.ts) | go-sdk up to 2025-06-18 | a second standalone stream, which replaces the first | the client has lost the first one |
+ * | `describedClient` (mcp/wire/params.ts) | Claude Code in VS Code and the desktop app (claude-code#79174, #89858), Codex's app server (codex#45621), if `LINK_CLIENTS` or `Prefer-Links` says so | a declared `elicitation` that declines unseen questions: they go by a link | the operator or the user says so |
  * | routes (app.ts) | all | `/mcp/` | no other endpoint has that name |
  * | `toEndpoint` (features/sign-in/token-requests.ts) | Python SDK 1.30 and 2.3 | Basic and an equal `client_id` in the body; a different one is refused | both name the same client |
  * | `toEndpoint` | FastMCP after a restart; 2025-03-26 | `/token`, `/register` | that revision defines them as the defaults |

@@ -95,6 +95,8 @@ export interface Exchange extends Pick<CallerQuota, "countStored"> {
   tasks?: Tasks | undefined;
   /** Origin of the pages on which this caller's user answers; absent if nobody could open them. */
   pages?: string | undefined;
+  /** `Kernel.prefersLinks`; absent without pages. */
+  prefersLinks?: ((client: string | undefined, headers: Headers) => boolean) | undefined;
   /** Absent if the server has no sessions. */
   sessions?: SessionRequests | undefined;
   /** Aborts when the client disconnects before the response. Must be called when a servlet's call begins to wait. */

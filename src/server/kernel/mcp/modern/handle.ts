@@ -21,7 +21,7 @@ import {
 import { isLoggingLevel, LOGGING_LEVELS, notices, progressTokenOf } from "../wire/notifications.ts";
 import { Answering, failedReply, type Reply } from "../wire/reply.ts";
 import { mcpSpan, recordFault, recordResult } from "../../observe/request-span.ts";
-import { clientName } from "../wire/params.ts";
+import { describedClient } from "../wire/params.ts";
 import { lookedUp } from "../methods.ts";
 import { answerCall, type ModernCall } from "./call.ts";
 import { resumes } from "./resume.ts";
@@ -56,7 +56,7 @@ export async function handleModern(
       { data: { supported: [...MODERN_VERSIONS, ...LEGACY_VERSIONS], requested: version } },
     );
   }
-  const { client, meta } = clientOf(message, version);
+  const { client, meta } = clientOf(message, version, exchange);
   checkHeaders(exchange.headers, message);
   const received = traceIn(meta, traceInHeaders(exchange.headers));
   const start = () => mcpSpan({ ...message, version });
@@ -183,6 +183,7 @@ function toolsWithoutExecution({ tools }: Json): unknown {
 function clientOf(
   { params }: RpcRequest,
   version: string,
+  exchange: Exchange,
 ): { client: ClientDescription; meta: Json } {
   const meta = params["_meta"];
   const capabilities = isObject(meta) ? meta[`${META}clientCapabilities`] : undefined;
@@ -192,6 +193,6 @@ function clientOf(
       `params._meta must have "${PROTOCOL_VERSION_META}" and "${META}clientCapabilities".`,
     );
   }
-  const named = clientName(meta[`${META}clientInfo`]);
-  return { client: { protocolVersion: version, capabilities, ...named }, meta };
+  const clientInfo = meta[`${META}clientInfo`];
+  return { client: describedClient(version, capabilities, { clientInfo, exchange }), meta };
 }

@@ -4,6 +4,7 @@ import { limits } from "../limits.ts";
 import { isObject, type Json, type Lists } from "../../core/model.ts";
 import type { CallRef, CompletionRequest } from "../../calls/call-ref.ts";
 import type { ClientDescription } from "../../core/call-context.ts";
+import type { Exchange } from "../method.ts";
 import { listsWithoutStream } from "../../servlets/catalog.ts";
 import type { Registry } from "../../servlets/registry.ts";
 
@@ -50,13 +51,24 @@ export function cursorText(cursor: unknown): string {
   }
 }
 
-/** Name and version of a client, if its `clientInfo` has them. */
-export function clientName(info: unknown): { name?: string; version?: string } {
-  const { name, version } = isObject(info) ? info : {};
-  return {
-    ...(typeof name === "string" && { name }),
-    ...(typeof version === "string" && { version }),
-  };
+/**
+ * A client as it describes itself; without `elicitation` if it is known to decline questions that its user has not seen,
+ * so that they are answered on a page.
+ */
+export function describedClient(
+  protocolVersion: string,
+  capabilities: Json,
+  { clientInfo, exchange }: { clientInfo: unknown; exchange: Exchange },
+): ClientDescription & { protocolVersion: string } {
+  const { name, version } = isObject(clientInfo) ? clientInfo : {};
+  const client: ReturnType<typeof describedClient> = { protocolVersion, capabilities };
+  if (typeof name === "string") client.name = name;
+  if (typeof version === "string") client.version = version;
+  const { pages, prefersLinks, headers } = exchange;
+  if (capabilities["elicitation"] === undefined || pages === undefined) return client;
+  if (prefersLinks?.(client.name, headers) !== true) return client;
+  const { elicitation: _, ...others } = capabilities;
+  return { ...client, capabilities: others };
 }
 
 /** Readers of the reference in a request's params, one for each kind. All throw `invalid_params`. */
