@@ -136,7 +136,7 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
 const EVERYTHING = { profile: undefined, may: () => true, pinsFor: () => ({}) };
 
 /** The tool with this listed or old name. */
-export const toolIn = ({ tools, aliases }: Catalog, name: string): ToolEntry | undefined =>
+export const toolNamedIn = ({ tools, aliases }: Catalog, name: string): ToolEntry | undefined =>
   tools.get(name) ?? aliases.get(name);
 
 /** How the lists of servlets are merged. */

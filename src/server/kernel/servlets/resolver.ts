@@ -15,7 +15,7 @@ import {
   findResource,
   isSkipped,
   readersOf,
-  toolIn,
+  toolNamedIn,
   unlistedResource,
 } from "./catalog.ts";
 import type { Catalog, FoundResource, EntrySource, PromptEntry, ToolEntry } from "./catalog.ts";
@@ -59,7 +59,7 @@ export interface Offered {
  */
 export function resolve(ref: CallRef, of: Offered): Entry | Promise<Entry> {
   if (ref.kind === "tool") {
-    const tool = of.shared && toolIn(of.shared, ref.name);
+    const tool = of.shared && toolNamedIn(of.shared, ref.name);
     if (tool !== undefined) {
       of.access.demand(tool);
       return calledTool(tool, ref, of);
@@ -159,7 +159,7 @@ async function targetTool(
 
 /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
 async function toolNamed(name: string, of: Offered): Promise<ToolEntry> {
-  const entry = await of.find((catalog) => toolIn(catalog, name));
+  const entry = await of.find((catalog) => toolNamedIn(catalog, name));
   if (entry !== undefined) return entry;
   throw await unknown("tool", name, of);
 }
