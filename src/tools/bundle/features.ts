@@ -23,6 +23,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   console: await import("../../server/features/console/about.ts"),
   installs: await import("../../server/features/installs/about.ts"),
   operator: await import("../../server/features/operator/about.ts"),
+  "as-tools": await import("../../server/features/as-tools/about.ts"),
   search: await import("../../server/features/search/about.ts"),
   otc: await import("../../server/features/otc/about.ts"),
   schedules: await import("../../server/features/schedules/about.ts"),

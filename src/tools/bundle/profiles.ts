@@ -57,6 +57,11 @@ const profileSchema = once(() =>
           "The tools that it has; or `search`: all those of `servlets`, of which models find by `search_tools` what `listed` does not list.",
         ),
       listed: patterns("The tools that are listed where tools are searched"),
+      as_tools: z
+        .array(z.enum(["resources", "prompts"]))
+        .describe(
+          "Tools list and read its resources or prompts, too: for clients that have only tools.",
+        ),
       prompts: patterns("The prompts that it has"),
       resources: patterns("The URIs of the resources and templates that it has"),
       skills: patterns("The skills that it has"),
@@ -77,7 +82,7 @@ const profileSchema = once(() =>
 );
 
 /** The keys that the empty name, which stands for the whole server, may have. */
-const WHOLE = new Set(["tools", "listed"]);
+const WHOLE = new Set(["tools", "listed", "as_tools"]);
 
 /** The JSON Schema of `profiles.json`. */
 export function profilesJsonSchema(): object {
@@ -131,11 +136,13 @@ export async function readProfiles(folder: string): Promise<ProfilesFile | undef
 
 function demandProfile(name: string, profile: unknown, refuse: ProfilesFile["refuse"]): void {
   if (name === "" && isObject(profile)) {
-    const other = Object.keys(profile).find((key) => !WHOLE.has(key));
-    if (other !== undefined || profile["tools"] !== "search")
+    const isOther = (key: string) =>
+      key === "tools" ? profile[key] !== "search" : !WHOLE.has(key);
+    const other = Object.keys(profile).find(isOther);
+    if (other !== undefined)
       refuse(
-        [name, ...(other === undefined ? [] : [other])],
-        'the empty name stands for the whole server, which may have "tools": "search" and "listed" alone',
+        [name, other],
+        'the empty name stands for the whole server, which may have "tools": "search", "listed" and "as_tools" alone',
       );
   } else if (!PROFILE_NAME.test(name))
     refuse(

@@ -60,7 +60,9 @@ describe("a fault is refused at its place", () => {
       /column 7: \.title: the empty name stands for the whole server/,
     ],
     ['{"": {"servlets": ["x"]}}', /\.servlets: the empty name stands for/],
-    ['{"": {"listed": ["x:y"]}}', /the empty name stands for/],
+    ['{"": {"listed": ["x:y"]}}', /\.listed: is for profiles with/],
+    ['{"": {"tools": ["x:y"]}}', /\.tools: the empty name stands for/],
+    ['{"a": {"as_tools": ["skills"]}}', /a\.as_tools\.0: /],
     ['{"a": {"title": ""}}', /column 8: a\.title: /],
     [
       '{"a": {"arguments": {"greet": {}}}}',

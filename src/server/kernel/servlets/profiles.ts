@@ -10,7 +10,6 @@ import {
   isForSearch,
   OPERATOR_SERVLET,
   SERVER_SERVLET,
-  WAIT_FOR_EVENT,
   type May,
 } from "./scopes.ts";
 
@@ -27,6 +26,8 @@ export interface Profile {
    */
   tools?: readonly string[] | "search" | undefined;
   listed?: readonly string[] | undefined;
+  /** What tools list and read, for clients that have only tools. */
+  as_tools?: readonly ("resources" | "prompts")[] | undefined;
   prompts?: readonly string[] | undefined;
   /** Patterns for templates, too. */
   resources?: readonly string[] | undefined;
@@ -82,9 +83,8 @@ export const servedIn = <T extends { name: string }>(
 ): T[] => (profile === undefined ? [] : servlets.filter(({ name }) => touches(profile, name)));
 
 /**
- * The entries of a profile. It always includes `get_result`, since its calls may wait for a person, `wait_for_event`,
- * since its servlets may have events, and the views of its servlets, which show results; it never includes the tools of
- * operators.
+ * The entries of a profile. It always includes the server's own tools, which are of use to its entries alone, and the
+ * views of its servlets, which show results; it never includes the tools of operators.
  */
 export function mayIn(profile: Profile | undefined): May {
   if (profile === undefined) return () => false;
@@ -95,7 +95,7 @@ export function mayIn(profile: Profile | undefined): May {
     if (servlet === OPERATOR_SERVLET) return false;
     if (kind === "views") return touches(profile, servlet);
     if (isBasic(servlet, name)) return true;
-    if (servlet === SERVER_SERVLET && name === WAIT_FOR_EVENT) return true;
+    if (servlet === SERVER_SERVLET && kind === "tools") return true;
     const names = kind === "skills" ? skillsWith(servlet, name) : [name];
     return names.some((one) => patterns[kind]!.some((pattern) => grants(pattern, servlet, one)));
   };
