@@ -98,21 +98,22 @@ describe("a grant of the server's own", () => {
     expect(signed.scope).toBe("desk profile:support");
   });
 
-  test.each([
-    "/mcp/nobody",
-    "/mcp/constructor",
-    "/mcp/support/x",
-    "/mcp/SUPPORT",
-  ])("is made for no other resource: %s", async (path) => {
-    const guest = visitor(await owners());
-    const client = await guest.register();
-    const back = await guest.fetch(await guest.authorizePath(client, { resource: ORIGIN + path }), {
-      redirect: "manual",
-    });
-    const text = back.headers.get("location") ?? (await back.text());
-    expect(text).toMatch(/invalid_target|resource/);
-    expect(text).not.toContain("passphrase of this server");
-  });
+  test.each(["/mcp/nobody", "/mcp/constructor", "/mcp/support/x", "/mcp/SUPPORT"])(
+    "is made for no other resource: %s",
+    async (path) => {
+      const guest = visitor(await owners());
+      const client = await guest.register();
+      const back = await guest.fetch(
+        await guest.authorizePath(client, { resource: ORIGIN + path }),
+        {
+          redirect: "manual",
+        },
+      );
+      const text = back.headers.get("location") ?? (await back.text());
+      expect(text).toMatch(/invalid_target|resource/);
+      expect(text).not.toContain("passphrase of this server");
+    },
+  );
 
   test("is made by a client that looks below the endpoint for the metadata", async () => {
     const guest = visitor(await owners());
