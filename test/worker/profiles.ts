@@ -15,6 +15,10 @@ type App = ReturnType<typeof createApp>;
 export const profiled = (variables: object = {}, profiles: Profiles = PROFILES): App =>
   createApp(new Kernel({ ...bundle, profiles }, { ...env, LINKS: "off", ...variables }));
 
+/** The rights that callers of a server with these variables have later. */
+export const current = (variables: object) =>
+  new Kernel({ ...bundle, profiles: PROFILES }, { ...env, ...variables }).authenticator.current;
+
 /** The server as clients of one of its profiles have it: what they send to `/mcp` goes to `/mcp/NAME`. */
 export const at = (profile: string, server: App): App =>
   ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { at, profiled } from "../../worker/profiles.ts";
+import { at, current, profiled } from "../../worker/profiles.ts";
 import {
   come,
   internet,
@@ -74,5 +74,26 @@ test("the metadata of a profile name its URL, and the scope where scopes count",
   });
   expect(await read({ SCOPES: "{}" })).toMatchObject({
     scopes_supported: ["profile:support", "tools"],
+  });
+});
+
+const OAUTH_ISSUERS = JSON.stringify([{ issuer: ISSUER }]);
+const SCOPES = JSON.stringify({ probing: ["probe:*"] });
+
+describe("later, a caller with a token of an issuer", () => {
+  const name = `${ISSUER} ada`;
+
+  test("keeps what its token granted, while the issuer is trusted", async () => {
+    expect(await current({ OAUTH_ISSUERS })({ name })).toEqual({ name });
+    const scoped = { name, scopes: ["probing"] };
+    expect(await current({ OAUTH_ISSUERS, SCOPES })(scoped)).toEqual(scoped);
+    const other = JSON.stringify([{ issuer: "https://other.example" }]);
+    const refused = { code: "unauthorized" };
+    await expect(current({ OAUTH_ISSUERS: other })({ name })).rejects.toMatchObject(refused);
+  });
+
+  test("has nothing once scopes count, if it came before", async () => {
+    const now = current({ OAUTH_ISSUERS, SCOPES });
+    expect(await now({ name })).toEqual({ name, scopes: [] });
   });
 });

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { hashPassphrase } from "../../../src/server/kernel/auth/passphrase.ts";
-import { namesAt, profiled } from "../../worker/profiles.ts";
+import { current, namesAt, profiled } from "../../worker/profiles.ts";
 import { prepare } from "../../worker/auth/issuer.ts";
 import { CALLBACK, ORIGIN, PASSPHRASE, principalOf, visitor } from "../../worker/auth/owner.ts";
 
@@ -130,4 +130,10 @@ describe("a grant of the server's own", () => {
     });
     expect(CALLBACK).toContain("https");
   });
+});
+
+test("a token that was made for a profile is good there later, with less than the profile", async () => {
+  const OWNER_PASSPHRASE = await hashPassphrase(PASSPHRASE);
+  const token = { name: "owner", profile: "support", scopes: ["hello:greet"] };
+  expect(await current({ OWNER_PASSPHRASE })(token)).toEqual(token);
 });

@@ -229,15 +229,16 @@ export function createAuthenticator(
   }
 
   /** The scopes that this caller has now; undefined for all. Throws as `current`. */
-  async function scopesNow({ name }: Principal): Promise<readonly string[] | undefined> {
+  async function scopesNow({ name, scopes }: Principal): Promise<readonly string[] | undefined> {
     if (isServletPrincipal(name)) return undefined;
     if (isOpen === (name === ANONYMOUS.name)) {
       if (isOpen) return undefined;
       const member = memberScopes?.(name);
       if (member !== undefined) return (await member) ?? undefined;
-      // What a token of an issuer granted cannot be asked again.
-      const isKnown = issuers.some(({ issuer }) => name.startsWith(`${issuer} `));
-      if (isKnown || (name === OWNER && settings.OWNER_PASSPHRASE !== undefined)) return undefined;
+      if (name === OWNER && settings.OWNER_PASSPHRASE !== undefined) return undefined;
+      // What a token of an issuer granted cannot be asked again. One of the time before SCOPES was set grants nothing.
+      if (issuers.some(({ issuer }) => name.startsWith(`${issuer} `)))
+        return settings.SCOPES && (scopes ?? []);
       const key = await keys.find(name);
       if (key !== undefined) return key.scopes;
     }
@@ -253,11 +254,12 @@ export function createAuthenticator(
     atProfile: (principal, profile) => atProfile({ principal }, profile),
     async current(principal) {
       const scopes = commonScopes(principal.scopes, await scopesNow(principal));
-      const { scopes: _before, ...rest } = principal;
+      const { scopes: before, ...rest } = principal;
       const now = { ...rest, ...(scopes && { scopes }) };
-      return principal.profile === undefined
-        ? now
-        : atProfile({ principal: now }, principal.profile);
+      const { profile } = principal;
+      // A token whose scopes did not grant the profile was made for it.
+      const isForProfile = before !== undefined && !grantsProfile(before, profile ?? "");
+      return atProfile({ principal: now, isForProfile }, profile);
     },
     async operator(request) {
       demandOwnOrigin(request);
