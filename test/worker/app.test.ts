@@ -67,6 +67,45 @@ describe("pages and health", () => {
   );
 });
 
+describe("features are told what is served", () => {
+  const telling = (served: (raw: Request) => Promise<void>) =>
+    createApp(
+      new Kernel(
+        {
+          features: [
+            ...features,
+            { name: "told", start: () => ({ served: (_, raw) => served(raw) }) },
+          ],
+          servlets: bundle.servlets,
+        },
+        {},
+      ),
+    );
+
+  test("by a request that is admitted, and by no other", async () => {
+    const urls: string[] = [];
+    const server = telling(async ({ url }) => void urls.push(url));
+    expect((await get("http://evil.example/", {}, server)).status).toBe(403);
+    expect(urls).toEqual([]);
+    await get("/health", {}, server);
+    await get("/health", {}, server);
+    await vi.waitFor(() => expect(urls).toEqual(["http://localhost:8787/health"]));
+  });
+
+  test("again, after one has failed", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    let told = 0;
+    const server = telling(async () => {
+      if (++told === 1) throw new Error("on purpose");
+    });
+    for (let nth = 1; nth <= 3; nth++) {
+      await get("/health", {}, server);
+      await vi.waitFor(() => expect(told).toBe(Math.min(nth, 2)));
+    }
+    vi.restoreAllMocks();
+  });
+});
+
 describe("origins and hosts", () => {
   const from = (origin: string, url = URL_OF_MCP, server = app) =>
     Promise.resolve(

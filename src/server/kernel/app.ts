@@ -49,6 +49,11 @@ export function createApp(kernel: Kernel) {
     const registry = await kernel.registry();
     await Promise.all(told.map((one) => one.served!(registry, raw)));
   };
+  /** The next request tells it again. */
+  const tellAgain = (error: unknown) => {
+    served = undefined;
+    report(error);
+  };
   app.use((c, next) => {
     refuseLateBodies();
     c.req.raw = atOwnOrigin(c.req.raw, policy);
@@ -59,12 +64,12 @@ export function createApp(kernel: Kernel) {
       for (const one of warnings) console.warn(one);
       hasWarned = true;
     }
-    if (told.length > 0 && (served === undefined || served !== kernel.known))
-      waitUntil(tellServed(c.req.raw).catch(report));
     // Pages of any origin may read public documents.
     if (finding.has(c.req.path)) c.req.raw = withoutHeader(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, origin, policy);
+    if (told.length > 0 && (served === undefined || served !== kernel.known))
+      waitUntil(tellServed(c.req.raw).catch(tellAgain));
     return origin === null ? next() : readable(c, next);
   });
 
