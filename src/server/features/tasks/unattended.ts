@@ -32,7 +32,7 @@ export interface UnattendedRuns {
 /** Begins runs; undefined where no tasks are stored. */
 export function unattendedRuns(
   tasks: Kernel["tasks"],
-  kernel: Pick<Kernel, "registry" | "countStored">,
+  kernel: Pick<Kernel, "registry" | "countStored" | "settings">,
 ): UnattendedRuns | undefined {
   if (tasks === undefined) return undefined;
   const of = (principal: Principal) =>
@@ -44,7 +44,8 @@ export function unattendedRuns(
     async begin({ id, principal, ref, meta, origin }) {
       const entry = await (await kernel.registry()).for({ principal }).resolve(ref);
       const about = aboutOf(entry);
-      const link = origin === undefined ? undefined : { link: { origin, isTyped: false } };
+      const hasPages = origin !== undefined && kernel.settings.LINKS === "on";
+      const link = hasPages && { link: { origin, isTyped: false } };
       const call = { id, meta, principal, client: NOBODY, ref, about, ...link };
       await of(principal).create(call, undefined, { id, isRetried: true });
     },
