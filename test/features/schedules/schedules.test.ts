@@ -135,6 +135,66 @@ test("a schedule of a servlet that is not served any more goes", async () => {
   expect(await listed("servlet:former")).toEqual([]);
 });
 
+/** A schedule of a servlet that is not served, as `declare` and `put` take it. */
+const scheduleOf = (servlet: string, id: string, more: object = {}) => ({
+  ...{ id, servlet, timing: { every: HOUR }, principal: { name: `servlet:${servlet}` } },
+  ...{ made: Date.now(), isDeclared: true, ...more },
+});
+
+describe("a schedule that a run of a servlet itself has made", () => {
+  const own = (servlet: string) => of(`servlet:${servlet}`);
+  const made = { isDeclared: false, tool: "note" };
+
+  test("stays when its manifest is declared again", async () => {
+    await own("twin").declare("twin", [scheduleOf("twin", "declared")]);
+    await own("twin").put(scheduleOf("twin", "made", made));
+    await own("twin").declare("twin", []);
+    expect((await listed("servlet:twin")).map(({ id }) => id)).toEqual(["made"]);
+  });
+
+  test("replaces and cancels none of its manifest", async () => {
+    await own("sly").declare("sly", [scheduleOf("sly", "it")]);
+    const replaced = await own("sly").put(scheduleOf("sly", "it", made));
+    expect(replaced).toMatchObject({ code: "invalid_params", message: expect.any(String) });
+    expect(await own("sly").cancel("sly", "it")).toBe(false);
+    expect(await listed("servlet:sly")).toMatchObject([{ id: "it", isDeclared: true }]);
+  });
+});
+
+test("a schedule that a person has paused stays paused when its manifest changes", async () => {
+  const object = of("servlet:changing");
+  await object.declare("changing", [scheduleOf("changing", "it")]);
+  await object.pause("changing", "it");
+  await object.declare("changing", [scheduleOf("changing", "it", { timing: { every: DAY } })]);
+  const changed = await one("servlet:changing", "it");
+  expect(changed).toMatchObject({ timing: { every: DAY }, paused: "It was paused on its page." });
+  expect(changed).not.toHaveProperty("next");
+});
+
+test("a schedule whose times no server knows cannot be resumed, and says why", async () => {
+  const odd = scheduleOf("odder", "it", { timing: { cron: "nonsense" } });
+  await of("servlet:odder").declare("odder", [odd]);
+  expect(await of("servlet:odder").resume("odder", "it")).toMatchObject({
+    ...{ code: "invalid_params", message: expect.stringContaining("cron line") },
+  });
+});
+
+test("an owner without schedules stores nothing", async () => {
+  const { owner, call } = stranger();
+  const tables = () =>
+    runInDurableObject(of(owner), (_, { storage }) =>
+      storage.sql
+        .exec("SELECT name FROM sqlite_master WHERE name IN ('runs', 'schedules')")
+        .toArray(),
+    );
+  structured(await call("planned"));
+  expect(await tables()).toEqual([]);
+  structured(await call("later", { every: HOUR, text: "x", id: "it" }));
+  expect(await tables()).toHaveLength(2);
+  await call("forget", { id: "it" });
+  expect(await tables()).toEqual([]);
+});
+
 describe("a schedule that a caller has made", () => {
   test("calls the tool as the caller, once or again and again", async () => {
     const { owner, call } = stranger();
@@ -206,6 +266,40 @@ describe("a schedule that a caller has made", () => {
     expect(await listed(owner)).toHaveLength(3);
   });
 
+  test("beyond the limit takes the place of one that is over", async () => {
+    const { owner, call } = stranger();
+    limited({ schedules: 2 });
+    const once = (id: string, hours: number) => {
+      const at = new Date(Date.now() + hours * HOUR).toISOString();
+      return call("later", { at, text: id, id });
+    };
+    structured(await once("first", 1));
+    structured(await once("second", 2));
+    expect(JSON.stringify(await once("third", 3))).toContain("which is the limit");
+    await ringAt(owner, Date.now() + 2 * HOUR);
+    structured(await once("third", 3));
+    expect((await listed(owner)).map(({ id }) => id).toSorted()).toEqual(["second", "third"]);
+  });
+
+  test("is due no more often than the limit allows, by a cron line either", async () => {
+    const { owner, call } = stranger();
+    limited({ scheduleMs: HOUR });
+    for (const cron of ["* * * * *", "0,59 * * * *"])
+      expect(JSON.stringify(await call("later", { cron, text: "x" }))).toContain("too often");
+    structured(await call("later", { cron: "30 * * * *", text: "x", id: "hourly" }));
+    expect((await listed(owner)).map(({ id }) => id)).toEqual(["hourly"]);
+  });
+
+  test("is paused if the limit is raised above its period, and says so", async () => {
+    const { owner, call } = stranger();
+    structured(await call("later", { every: HOUR, text: "x", id: "it" }));
+    limited({ scheduleMs: 2 * HOUR });
+    await ringAt(owner, Date.now() + HOUR);
+    const paused = await one(owner, "it");
+    expect(paused).toMatchObject({ paused: expect.stringContaining("from 7200000") });
+    expect(paused).not.toHaveProperty("next");
+  });
+
   test("ends with what its caller has stored", async () => {
     const { owner, call } = stranger();
     structured(await call("later", { every: HOUR, text: "gone" }));
@@ -254,6 +348,69 @@ describe("runs of a schedule", () => {
     expect(next).toBeGreaterThan(Date.now());
     const conflict = await of(owner).runNow("waking", "slow");
     expect(conflict).toMatchObject({ code: "conflict" });
+  });
+
+  test("are shown, however many due times one outlasts", async () => {
+    const { owner, call } = stranger();
+    limited({ shownRuns: 2 });
+    structured(await call("later", { every: HOUR, tool: "wait", text: "", id: "slow" }));
+    for (let nth = 0; nth < 4; nth++) await ringAt(owner, (await one(owner, "slow")).next!);
+    const { runs } = await one(owner, "slow");
+    expect(runs).toMatchObject([
+      { why: "The run before it still goes.", missed: 2 },
+      { task: expect.any(String) },
+    ]);
+  });
+
+  test("are not doubled by replacing the schedule while one still goes", async () => {
+    const { owner, call } = stranger();
+    const slow = { every: HOUR, tool: "wait", text: "", id: "slow" };
+    structured(await call("later", slow));
+    await ringAt(owner, (await one(owner, "slow")).next!);
+    structured(await call("later", slow));
+    await ringAt(owner, (await one(owner, "slow")).next!);
+    expect(await tasksOf(owner)).toHaveLength(1);
+  });
+
+  test("that could not begin by hand do not begin later", async () => {
+    const { owner, call } = stranger();
+    structured(await call("later", { every: HOUR, text: "once in the hour", id: "it" }));
+    limited({ keptPerDay: 1 });
+    expect(await of(owner).runNow("waking", "it")).toMatchObject({ code: "too_many" });
+    limited({ keptPerDay: 50_000 });
+    const due = (await one(owner, "it")).next!;
+    await ringAt(owner, due);
+    expect((await one(owner, "it")).runs).toMatchObject([{ due, task: expect.any(String) }]);
+    expect((await seen()).filter((line) => line.includes("once in the hour"))).toHaveLength(1);
+  });
+
+  test("that could not begin when due begin once, by hand", async () => {
+    const { owner, call } = stranger();
+    structured(await call("later", { every: HOUR, text: "held up", id: "it" }));
+    const due = (await one(owner, "it")).next!;
+    limited({ keptPerDay: 1 });
+    await ringAt(owner, due);
+    limited({ keptPerDay: 50_000 });
+    clock.aheadMs += 1000;
+    expect(await of(owner).runNow("waking", "it")).toHaveProperty("value");
+    await runDurableObjectAlarm(of(owner));
+    const { runs, next } = await one(owner, "it");
+    expect(runs).toMatchObject([{ due, missed: 0, task: expect.any(String) }]);
+    expect(next).toBe(due + HOUR);
+  });
+
+  test("that could not begin before a pause are not made up for after it", async () => {
+    const { owner, call } = stranger();
+    structured(await call("later", { every: HOUR, text: "paused away", id: "it" }));
+    limited({ keptPerDay: 1 });
+    await ringAt(owner, (await one(owner, "it")).next!);
+    limited({ keptPerDay: 50_000 });
+    await of(owner).pause("waking", "it");
+    clock.aheadMs += DAY;
+    expect(await of(owner).resume("waking", "it")).toHaveProperty("value");
+    const due = (await one(owner, "it")).next!;
+    await ringAt(owner, due);
+    expect((await one(owner, "it")).runs).toMatchObject([{ due, missed: 0 }]);
   });
 
   test("begin at once by hand, and not while paused by time", async () => {
@@ -308,13 +465,14 @@ describe("runs of a schedule", () => {
 });
 
 describe("a schedule whose object dies", () => {
-  test.each([0, 1, 2, 3, 4, 5, 6, 7])("at its write %i has each run once", async (fatal) => {
+  test.each([0, 1, 2, 3])("at its write %i has each run once", async (fatal) => {
     const { owner, call } = stranger();
     const text = `kept ${fatal}`;
     structured(await call("later", { every: HOUR, text, id: "it" }));
+    const due = (await one(owner, "it")).next!;
     clock.aheadMs += HOUR;
+    let writes = 0;
     await runInDurableObject(of(owner), async (instance, { storage }) => {
-      let writes = 0;
       const { exec } = storage.sql;
       storage.sql.exec = ((query: string, ...values: SqlStorageValue[]) => {
         if (/^(INSERT|UPDATE|DELETE)/.test(query) && writes++ === fatal)
@@ -323,6 +481,7 @@ describe("a schedule whose object dies", () => {
       }) as typeof exec;
       await instance.alarm?.().catch(() => undefined);
     });
+    expect(writes).toBeGreaterThan(fatal);
     await evictDurableObject(of(owner));
     for (let nth = 0; nth < 3; nth++) {
       clock.aheadMs += 60_000;
@@ -330,5 +489,8 @@ describe("a schedule whose object dies", () => {
     }
     for (const task of await tasksOf(owner)) await runDurableObjectAlarm(objectOf(task));
     expect((await seen()).filter((line) => line.includes(text))).toHaveLength(1);
+    const { runs, next } = await one(owner, "it");
+    expect(runs).toMatchObject([{ due, missed: 0 }]);
+    expect(next).toBe(due + HOUR);
   });
 });

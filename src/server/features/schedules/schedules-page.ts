@@ -42,9 +42,10 @@ export function schedulesPage(server: Server, of: SchedulesOf): ConsolePage {
     isForOperators: false,
     async show(_raw, { caller, isOperator }, token) {
       const { servlets } = await server.registry();
-      const declaring = servlets.filter(({ manifest }) => manifest.schedules !== undefined);
+      // A webhook of a servlet makes schedules of the servlet.
+      const running = servlets.filter(({ manifest }) => manifest.schedules ?? manifest.webhooks);
       const ofServlets = isOperator
-        ? await Promise.all(declaring.map(({ name }) => ownedBy(servletPrincipal(name).name)))
+        ? await Promise.all(running.map(({ name }) => ownedBy(servletPrincipal(name).name)))
         : [];
       const own = caller && callerKey(caller);
       const yours = own === undefined ? [] : await ownedBy(own);
@@ -70,8 +71,9 @@ export function schedulesPage(server: Server, of: SchedulesOf): ConsolePage {
       const object = of(owner);
       if (what === "run") unsettled(await object.runNow(servlet, id));
       else if (what === "pause") await object.pause(servlet, id);
-      else if (what === "resume") await object.resume(servlet, id);
+      else if (what === "resume") unsettled(await object.resume(servlet, id));
       else if (what === "cancel") await object.cancel(servlet, id);
+      else throw new Fault("invalid_params", "There is no such button. Reload the page.");
       if (isOfServlet) await server.recordAct(by, "page", `Schedule ${id} of ${servlet}: ${what}.`);
       return PATH;
     },
@@ -150,7 +152,8 @@ function runInWords(
 ): Markup {
   const more = missed > 0 ? `, for ${missed + 1} due times, the last of them` : "";
   if (task === undefined)
-    return html`${timeTag(at)} ${badge("not begun", "wrong")} ${shown(why ?? "")}`;
+    return html`${timeTag(at)} ${badge("not begun", "wrong")}
+    ${shown(why ?? "")}${more && html`${more} ${timeTag(due)}`}`;
   const status = statuses.get(task);
   const path = status === "input_required" ? `/ask/${task}` : `${PAGES.Live}/${task}`;
   const says = status === "input_required" ? "asks: answer it" : (status ?? "details");

@@ -6,7 +6,7 @@ import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { printable, printableLine } from "../../kernel/core/text.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
-import { firstRow } from "../../kernel/storage/tables.ts";
+import { hasTable } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import type { UnattendedRuns } from "../tasks/unattended.ts";
 import { limits } from "./limits.ts";
@@ -29,14 +29,13 @@ export interface ScheduleServer {
   registry(): Promise<Registry>;
 }
 
-/** Bounds of the times that rows store: `next` is when the alarm has to look at the schedule. */
 interface Row extends Record<string, SqlStorageValue> {
   id: string;
   servlet: string;
-  /** Null if it is paused or over. */
+  /** When it is due, or when a run that could not begin is tried again; null if it is paused or over. */
   next: number | null;
   paused: string | null;
-  /** The run that begins or has begun: its task, when it was due, earlier due times that it makes up for. */
+  /** The newest run: its task, when it was due, earlier due times that it makes up for. */
   task: string | null;
   due: number;
   missed: number;
@@ -79,28 +78,33 @@ export class Schedules extends DurableObject<object> {
     super(state, env);
     this.#server = server;
     this.#owner = state.id.name ?? "";
-    this.#sql.exec(TABLES);
   }
 
-  /** Adds a schedule, in place of the one with its id. Throws `too_many`, and `invalid_params` for one that is never due. */
+  /**
+   * Adds a schedule, in place of the one with its id. Throws `invalid_params` if it is never due, the manifest has its id, or
+   * there are too many.
+   */
   put(schedule: StoredSchedule): Promise<Settled<ShownSchedule>> {
     return this.#settledInTurn(async () => {
       const { id, servlet } = schedule;
       const next = firstDue(schedule.timing, schedule.made);
       const sealed = await this.#seal(schedule);
-      const others = this.#rows("servlet <> ? OR id <> ?", servlet, id).length;
-      if (others >= limits.schedules)
+      if (await this.#isOfManifest(this.#row(servlet, id)))
         throw new Fault(
           "invalid_params",
-          `This caller has ${others} schedules, which is the limit. Cancel one first.`,
+          `The manifest of ${servlet} has the schedule ${id}. Choose another id.`,
         );
+      this.#makeRoom(servlet, id);
       this.#insert(schedule, next, sealed);
       await this.#plan();
       return this.#shown(this.#row(servlet, id)!, schedule);
     });
   }
 
-  /** Makes the schedules of a servlet's manifest those that are stored, and keeps what is known of equal ones. */
+  /**
+   * Makes the schedules of a servlet's manifest those that are stored, and keeps what is known of equal ones. Those that the
+   * servlet has made itself stay, and what a person has paused stays paused.
+   */
   declare(servlet: string, declared: readonly StoredSchedule[]): Promise<void> {
     return this.#inTurn(() => this.#declare(servlet, declared));
   }
@@ -113,23 +117,29 @@ export class Schedules extends DurableObject<object> {
         const isSame = stored !== undefined && isEqual(stored, schedule);
         // Periods begin when the schedule was first declared.
         const kept = { ...schedule, ...(isSame && { made: stored.made }) };
-        return { kept, isSame, sealed: await this.#seal(kept) };
+        return {
+          kept,
+          isSame,
+          isPaused: before?.paused === PAUSED,
+          sealed: await this.#seal(kept),
+        };
       }),
     );
     const names = new Set(declared.map(({ id }) => id));
-    for (const { id } of this.#rows("servlet = ?", servlet))
-      if (!names.has(id)) this.#delete(servlet, id);
-    for (const { kept, isSame, sealed } of rows) {
+    for (const row of this.#rows("servlet = ?", servlet))
+      if (!names.has(row.id) && (await this.#isOfManifest(row))) this.#delete(row);
+    for (const { kept, isSame, isPaused, sealed } of rows) {
       if (isSame) {
         this.#set(kept, "sealed = ?", sealed);
         continue;
       }
       try {
         this.#insert(kept, firstDue(kept.timing, kept.made), sealed);
+        if (isPaused) this.#pause(kept, PAUSED);
       } catch (error) {
         // Of a servlet that was installed: its page says why it never runs.
         this.#insert(kept, null, sealed);
-        this.#set(kept, "paused = ?", printableLine(Fault.from(error).message));
+        this.#pause(kept, printableLine(Fault.from(error).message));
       }
     }
     await this.#plan();
@@ -137,8 +147,8 @@ export class Schedules extends DurableObject<object> {
 
   /** The schedules, by when they are due; of one servlet, or all. */
   async list(servlet?: string): Promise<ShownSchedule[]> {
-    await this.#plan();
     const rows = servlet === undefined ? this.#rows("TRUE") : this.#rows("servlet = ?", servlet);
+    if (rows.length > 0) await this.#plan();
     const all = await Promise.all(
       rows.map(async (row) => {
         const stored = await this.#open(row);
@@ -148,23 +158,28 @@ export class Schedules extends DurableObject<object> {
     return all.filter((one) => one !== undefined);
   }
 
-  /** Deletes a schedule; a run that has begun goes on. False if there is none. */
+  /** Deletes a schedule; a run that has begun goes on. False if there is none, or if the manifest has it. */
   cancel(servlet: string, id: string): Promise<boolean> {
     return this.#inTurn(async () => {
-      const isThere = this.#row(servlet, id) !== undefined;
-      if (isThere) this.#delete(servlet, id);
-      return isThere;
+      const row = this.#row(servlet, id);
+      if (row === undefined || (await this.#isOfManifest(row))) return false;
+      this.#delete(row);
+      await this.#plan();
+      return true;
     });
   }
 
   /** Pauses a schedule until `resume`. */
   pause(servlet: string, id: string): Promise<void> {
-    return this.#inTurn(async () => this.#set({ servlet, id }, "next = NULL, paused = ?", PAUSED));
+    return this.#inTurn(async () => {
+      const row = this.#row(servlet, id);
+      if (row !== undefined) this.#pause(row, PAUSED);
+    });
   }
 
-  /** Lets a paused schedule go on; what was due meanwhile is not made up for. */
-  resume(servlet: string, id: string): Promise<void> {
-    return this.#inTurn(async () => {
+  /** Lets a paused schedule go on; what was due meanwhile is not made up for. Throws `invalid_params` if it is never due. */
+  resume(servlet: string, id: string): Promise<Settled<void>> {
+    return this.#settledInTurn(async () => {
       const row = this.#row(servlet, id);
       const stored = row && (await this.#open(row));
       if (stored === undefined || row?.paused === null) return;
@@ -174,24 +189,26 @@ export class Schedules extends DurableObject<object> {
     });
   }
 
-  /** Begins a run now, unless one still goes. Throws as `UnattendedRuns.begin`. */
+  /** Begins a run now, unless one still goes; tries again one that could not begin. Throws as `UnattendedRuns.begin`. */
   runNow(servlet: string, id: string): Promise<Settled<void>> {
     return this.#settledInTurn(async () => {
       const row = this.#row(servlet, id);
       const stored = row && (await this.#open(row));
       if (stored === undefined) throw new Fault("not_found", "There is no such schedule any more.");
+      if (isRetried(row!)) {
+        this.#set(row!, "next = ?", Date.now());
+        return this.#plan();
+      }
       if (await this.#isGoing(row!, stored))
         throw new Fault("conflict", "A run of this schedule still goes. Wait until it has ended.");
-      const task = this.#server.unattended!.newId();
-      const now = Date.now();
-      this.#set(row!, "task = ?, due = ?, missed = 0, begun = 0", task, now);
-      await this.#begin({ ...row!, task, due: now, missed: 0 }, stored);
+      const run = { task: this.#server.unattended!.newId(), due: Date.now(), missed: 0 };
+      // Not stored before it begins: whoever is told that it did not begin may try again.
+      await this.#begin({ ...row!, ...run }, stored, row!.next);
     });
   }
 
-  async forgetAll(): Promise<void> {
-    await this.ctx.storage.deleteAll();
-    this.#sql.exec(TABLES);
+  forgetAll(): Promise<void> {
+    return this.#inTurn(() => this.ctx.storage.deleteAll());
   }
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
@@ -216,42 +233,40 @@ export class Schedules extends DurableObject<object> {
 
   /** Begins the run of a schedule that is due, and sets when the schedule is due next. */
   async #serve(row: Row, now: number): Promise<void> {
+    const isStored = row.task !== null && row.begun === 0;
+    let begins = isRetried(row) ? row : { ...row, due: row.next! };
+    let next: number | null | undefined;
     try {
       const stored = await this.#open(row);
       const isOver =
         stored === undefined || (stored.isDeclared && !(await this.#isDeclared(stored)));
-      if (isOver) return this.#delete(row.servlet, row.id);
+      if (isOver) return this.#delete(row);
       const times = timesOf(stored.timing, stored.made);
-      let begins = row;
-      if (row.task === null || row.begun === 1) {
-        const newest = newestDue(times, row.next!, now);
+      const newest = isStored ? row : newestDue(times, begins.due, now);
+      next = times.after(newest.due) ?? null;
+      if (!isStored) {
         if (await this.#isGoing(row, stored)) {
           this.ctx.storage.transactionSync(() => {
             this.#note(row, { ...newest, at: now, why: STILL_GOING });
-            this.#set(row, "next = ?", times.after(newest.due) ?? null);
+            this.#set(row, "next = ?, failures = 0", next!);
           });
           return;
         }
-        begins = { ...row, ...newest, task: this.#server.unattended!.newId(), failures: 0 };
-        const { task, due, missed } = begins;
+        const run = { ...row, ...newest, task: this.#server.unattended!.newId(), failures: 0 };
         const what = "task = ?, due = ?, missed = ?, begun = 0, failures = 0";
-        this.#set(row, what, task, due, missed);
+        this.#set(row, what, run.task, run.due, run.missed);
+        begins = run;
       }
-      try {
-        await this.#begin(begins, stored);
-      } catch (error) {
-        const fault = Fault.from(error);
-        if (PASSING.has(fault.code)) return this.#retry(begins, now, fault);
-        this.#refuse(begins, now, fault);
-      }
-      this.#set(row, "next = CASE WHEN paused IS NULL THEN ? END", times.after(begins.due) ?? null);
+      await this.#begin(begins, stored, next);
     } catch (error) {
-      this.#retry(row, now, Fault.from(error));
+      const fault = Fault.from(error);
+      if (PASSING.has(fault.code)) this.#retry(begins, now, fault);
+      else this.#refuse(begins, now, { fault, next });
     }
   }
 
-  /** Begins the stored run, with the rights that its maker has now. */
-  async #begin(row: Row, schedule: StoredSchedule): Promise<void> {
+  /** Begins a run, with the rights that its maker has now. The schedule is due at `next` then. */
+  async #begin(row: Row, schedule: StoredSchedule, next: number | null): Promise<void> {
     const { unattended, authenticator, rateLimiter } = this.#server;
     const principal = await authenticator.current(schedule.principal);
     await rateLimiter.count(this.#owner);
@@ -266,7 +281,7 @@ export class Schedules extends DurableObject<object> {
       origin: schedule.origin,
     });
     this.ctx.storage.transactionSync(() => {
-      this.#set(row, "begun = 1, failures = 0, refused = 0");
+      this.#set(row, "task = ?, begun = 1, failures = 0, refused = 0, next = ?", task, next);
       this.#note(row, { due, at: Date.now(), missed, task: task! });
     });
   }
@@ -289,24 +304,46 @@ export class Schedules extends DurableObject<object> {
   #retry(row: Row, now: number, fault: Fault): void {
     if (fault.code === "internal") report(fault);
     const pause = Math.min(MOST_RETRY_MS, limits.runRetryMs * 2 ** row.failures);
-    this.#set(row, "next = ?, failures = failures + 1", now + pause);
+    this.#set(row, "next = ?, due = ?, failures = failures + 1", now + pause, row.due);
   }
 
-  /** Records why a run cannot begin; after several in a row, pauses the schedule. */
-  #refuse(row: Row, now: number, { message }: Fault): void {
-    const why = printableLine(message);
-    const paused = row.refused + 1 >= limits.refusedRuns ? why : null;
+  /** Records why a run cannot begin. Pauses the schedule after several in a row, or if no server knows when it is due next. */
+  #refuse(
+    row: Row,
+    now: number,
+    { fault, next }: { fault: Fault; next: number | null | undefined },
+  ): void {
+    const why = printableLine(fault.message);
     this.ctx.storage.transactionSync(() => {
       this.#note(row, { due: row.due, at: now, missed: row.missed, why });
-      this.#set(row, "task = NULL, failures = 0, refused = refused + 1, paused = ?", paused);
+      this.#set(row, "task = NULL, failures = 0, refused = refused + 1, next = ?", next ?? null);
+      if (next === undefined || row.refused + 1 >= limits.refusedRuns) this.#pause(row, why);
     });
   }
 
-  /** Records a run, and forgets the oldest beyond `limits.shownRuns`. */
+  /** Pauses a schedule, and drops a run that could not begin. */
+  #pause(of: Pick<Schedule, "servlet" | "id">, why: string): void {
+    const what = "next = NULL, paused = ?, failures = 0, task = CASE begun WHEN 1 THEN task END";
+    this.#set(of, what, why);
+  }
+
+  /**
+   * Records a run, and forgets the oldest beyond `limits.shownRuns`. Runs in a row that did not begin for the same reason are
+   * recorded as one: the run before them stays among those that are shown.
+   */
   #note({ servlet, id }: Row, { due, at, missed, task, why }: ScheduledRun): void {
-    const values = [servlet, id, due, at, missed, task ?? null, why ?? null];
-    this.#sql.exec("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", ...values);
     const own = "servlet = ? AND id = ?";
+    const last = this.#sql
+      .exec<{ rowid: number; missed: number; why: string | null }>(
+        `SELECT rowid, missed, why FROM runs WHERE ${own} ORDER BY rowid DESC LIMIT 1`,
+        ...[servlet, id],
+      )
+      .toArray()[0];
+    const isSame = why !== undefined && last?.why === why;
+    if (isSame) this.#sql.exec("DELETE FROM runs WHERE rowid = ?", last.rowid);
+    const all = isSame ? last.missed + 1 + missed : missed;
+    const values = [servlet, id, due, at, all, task ?? null, why ?? null];
+    this.#sql.exec("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", ...values);
     this.#sql.exec(
       `DELETE FROM runs WHERE ${own} AND rowid NOT IN
        (SELECT rowid FROM runs WHERE ${own} ORDER BY rowid DESC LIMIT ?)`,
@@ -314,12 +351,28 @@ export class Schedules extends DurableObject<object> {
     );
   }
 
-  /** Sets the alarm to the first due time; every access does, since an alarm may be lost. */
+  /** Sets the alarm to the first due time; every access does, since an alarm may be lost. Without schedules, stores nothing. */
   async #plan(): Promise<void> {
-    const { next } = this.#sql
-      .exec<{ next: number | null }>("SELECT MIN(next) AS next FROM schedules")
-      .one();
-    if (next !== null) await this.#alarm.set(next);
+    const [first] = this.#rows("TRUE");
+    if (first === undefined) await this.ctx.storage.deleteAll();
+    else if (first.next !== null) await this.#alarm.set(first.next);
+  }
+
+  /** Makes room for this schedule: of those that are over, deletes the one that was due first. Throws `invalid_params`. */
+  #makeRoom(servlet: string, id: string): void {
+    const others = this.#rows("servlet <> ? OR id <> ?", servlet, id);
+    if (others.length < limits.schedules) return;
+    const over = others.find(({ next, paused }) => next === null && paused === null);
+    if (over === undefined)
+      throw new Fault(
+        "invalid_params",
+        `This caller has ${others.length} schedules, which is the limit. Cancel one first.`,
+      );
+    this.#delete(over);
+  }
+
+  async #isOfManifest(row: Row | undefined): Promise<boolean> {
+    return row !== undefined && (await this.#open(row))?.isDeclared === true;
   }
 
   #shown(
@@ -342,19 +395,22 @@ export class Schedules extends DurableObject<object> {
   }
 
   #row(servlet: string, id: string): Row | undefined {
-    return firstRow(
-      this.#sql.exec<Row>("SELECT * FROM schedules WHERE servlet = ? AND id = ?", servlet, id),
-    );
+    return this.#rows("servlet = ? AND id = ?", servlet, id)[0];
   }
 
+  /** By when they are due; an owner that never had a schedule has no tables. */
   #rows(where: string, ...values: SqlStorageValue[]): Row[] {
-    const query = `SELECT * FROM schedules WHERE ${where} ORDER BY next IS NULL, next`;
+    if (!hasTable(this.#sql, "schedules")) return [];
+    const query = `SELECT * FROM schedules WHERE ${where} ORDER BY next IS NULL, next, due`;
     return this.#sql.exec<Row>(query, ...values).toArray();
   }
 
+  /** Stores a schedule. A run of the one with its id that has begun is its newest run. */
   #insert({ servlet, id }: Schedule, next: number | null, sealed: ArrayBuffer): void {
+    this.#sql.exec(TABLES);
     this.#sql.exec(
-      "INSERT OR REPLACE INTO schedules VALUES (?, ?, ?, NULL, NULL, 0, 0, 0, 0, 0, ?)",
+      `INSERT INTO schedules VALUES (?, ?, ?, NULL, NULL, 0, 0, 0, 0, 0, ?) ON CONFLICT DO UPDATE SET next = excluded.next,
+       sealed = excluded.sealed, paused = NULL, failures = 0, refused = 0, task = CASE begun WHEN 1 THEN task END`,
       ...[id, servlet, next, sealed],
     );
   }
@@ -368,7 +424,7 @@ export class Schedules extends DurableObject<object> {
     this.#sql.exec(query, ...values, servlet, id);
   }
 
-  #delete(servlet: string, id: string): void {
+  #delete({ servlet, id }: Row): void {
     for (const table of ["schedules", "runs"])
       this.#sql.exec(`DELETE FROM ${table} WHERE servlet = ? AND id = ?`, servlet, id);
   }
@@ -389,6 +445,10 @@ export class Schedules extends DurableObject<object> {
     return opened && (JSON.parse(new TextDecoder().decode(opened)) as StoredSchedule);
   }
 }
+
+/** True if the newest run could not begin so far: `due` is when it was due, `next` when it is tried again. */
+const isRetried = ({ task, begun, failures }: Row): boolean =>
+  failures > 0 || (task !== null && begun === 0);
 
 type RunRow = { due: number; at: number; missed: number; task: string | null; why: string | null };
 

@@ -31,16 +31,33 @@ export function timesOf(timing: Timing, from: number): Times {
 }
 
 /**
- * The first due time (Unix ms) of a schedule that was made at `from`. Throws `invalid_params` if it is never due, or too
- * far ahead.
+ * The first due time (Unix ms) of a schedule that was made at `from`. Throws `invalid_params` if it is never due, too far
+ * ahead or too often.
  */
 export function firstDue(timing: Timing, from: number): number {
   const now = Date.now();
-  const first = timesOf(timing, from).after(now);
+  const times = timesOf(timing, from);
+  const first = times.after(now);
   if (first === undefined) throw bad("its time is over, or no such day exists");
   if (first - now > limits.scheduleAheadMs) throw bad("it is first due in more than ten years");
+  if (limits.scheduleMs > MINUTE_MS) demandPauses(times, first);
   return first;
 }
+
+/** A cron line is due once a minute at most. For longer pauses, looks at as many due times as an hour can have. */
+function demandPauses({ after }: Times, first: number): void {
+  let [due, next]: [number, number | undefined] = [first, after(first)];
+  for (let nth = 0; nth < 60 && next !== undefined; nth++) {
+    if (next - due < limits.scheduleMs)
+      throw new Fault(
+        "invalid_params",
+        `The schedule is due too often: at ${new Date(due).toISOString()} and at ${new Date(next).toISOString()}. Leave at least ${limits.scheduleMs} ms between its times.`,
+      );
+    [due, next] = [next, after(next)];
+  }
+}
+
+const MINUTE_MS = 60_000;
 
 function cronTimes({ cron, timeZone }: Extract<Timing, { cron: string }>): Times {
   demandZone(timeZone);
