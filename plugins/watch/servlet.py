@@ -1,6 +1,7 @@
 """Watches pages and feeds for each caller. What is new in one is an event, which tells the caller's clients."""
 
 import hashlib
+import json
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,8 +13,12 @@ MOST_WATCHES = 50
 MOST_BYTES = 2_000_000
 MOST_ENTRIES = 200
 """Entries of a feed that are known at once: what is older is not new."""
+MOST_LEVELS = 50
+"""Elements of a feed within each other: Python has no stack for very many."""
 TOLD = 20
 """Entries that one event names."""
+TOLD_BYTES = 50_000
+"""Their bytes as JSON: an event may have 64 KiB."""
 
 Url = Annotated[str, "Its https URL: a feed (RSS, Atom), or any page."]
 
@@ -58,12 +63,12 @@ async def watch_page(
         raise ToolError("minutes must be from 5 to 10080, which is a week.")
     if url not in watches and len(watches) >= MOST_WATCHES:
         raise ToolError(f"{MOST_WATCHES} pages are watched, which is the limit. Leave one first.")
-    watch = watches[url] = Watch(minutes)
+    watch = Watch(minutes)
     await _read(url, watch)
     if watch.problem:
-        del watches[url]
         raise ToolError(f"{url} cannot be watched: {watch.problem}")
-    await ctx.schedule("look", {"url": url}, every=timedelta(minutes=minutes), id=_id_of(url))
+    await ctx.schedule("look", {"url": url}, every=timedelta(minutes=minutes), id=_digest(url))
+    watches[url] = watch
     known = f"a feed with {len(watch.seen)} entries" if watch.seen else "a page"
     return f"Watching {url}, {known}, every {minutes} minutes."
 
@@ -83,7 +88,7 @@ async def leave_page(ctx: Context, url: Url) -> str:
     """Watches a page or feed no longer."""
     if watches.pop(url, None) is None:
         raise ToolError(f"{url} is not watched. See watched_pages.")
-    await ctx.cancel_schedule(_id_of(url))
+    await ctx.cancel_schedule(_digest(url))
     return f"{url} is not watched any more."
 
 
@@ -92,12 +97,12 @@ async def look(ctx: Context, url: Url) -> str:
     """Reads a page or feed that is watched, and tells what is new."""
     watch = watches.get(url)
     if watch is None:
-        await ctx.cancel_schedule(_id_of(url))
+        await ctx.cancel_schedule(_digest(url))
         return "It is not watched any more."
     entries = await _read(url, watch)
     if entries is None:
         return watch.problem or "Nothing is new."
-    await ctx.emit(changed, {"url": url, "entries": entries[:TOLD]})
+    await ctx.emit(changed, {"url": url, "entries": _told(entries)})
     return f"{len(entries)} entries are new." if entries else "It has changed."
 
 
@@ -143,16 +148,33 @@ def _problem_of(response: Response) -> str | None:
 
 def _entries_in(content: bytes) -> list[tuple[str, Entry]] | None:
     """The entries of a feed, each by its id; None if it is no feed."""
-    if b"<!ENTITY" in content:
+    # Entities may be of any size; UTF-16, which has zeros, would hide them.
+    if b"<!ENTITY" in content or b"\0" in content:
         return None
-    try:
-        root = xml.fromstring(content)
-    except xml.ParseError:
-        return None
-    if _name(root) not in ("rss", "feed", "RDF"):
+    root = _root_of(content)
+    if root is None or _name(root) not in ("rss", "feed", "RDF"):
         return None
     items = [one for one in root.iter() if _name(one) in ("item", "entry")][:MOST_ENTRIES]
     return [_entry(one) for one in items]
+
+
+def _root_of(content: bytes) -> xml.Element | None:
+    """The root of a document; None if it is not XML, or has too many levels."""
+    parser = xml.XMLPullParser(("start", "end"))
+    root, level = None, 0
+    try:
+        # In pieces, which are too small for very many levels.
+        for at in range(0, len(content), 1000):
+            parser.feed(content[at : at + 1000])
+            for kind, element in parser.read_events():
+                root = element if root is None else root
+                level += 1 if kind == "start" else -1
+                if level > MOST_LEVELS:
+                    return None
+        parser.close()
+    except xml.ParseError:
+        return None
+    return root
 
 
 def _entry(item: xml.Element) -> tuple[str, Entry]:
@@ -163,7 +185,14 @@ def _entry(item: xml.Element) -> tuple[str, Entry]:
             parts.setdefault(_name(one), text)
     link, title = parts.get("link", ""), parts.get("title", "")
     key = parts.get("guid") or parts.get("id") or link or title
-    return key, {"title": title[:300], "link": link[:2000]}
+    return _digest(key), {"title": title[:300], "link": link[:2000]}
+
+
+def _told(entries: list[Entry]) -> list[Entry]:
+    told = entries[:TOLD]
+    while len(json.dumps(told, ensure_ascii=False).encode()) > TOLD_BYTES:
+        told.pop()
+    return told
 
 
 def _name(element: xml.Element) -> str:
@@ -171,6 +200,6 @@ def _name(element: xml.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _id_of(url: str) -> str:
-    """The id of its schedule."""
-    return hashlib.sha256(url.encode()).hexdigest()[:32]
+def _digest(text: str) -> str:
+    """As the id of a schedule, or of an entry: of a length that no feed chooses."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -16,7 +16,12 @@ const feed = (...titles: string[]) =>
 /** A server with this page, and what was asked of it. */
 function world() {
   const seen = { emitted: [] as any[], scheduled: [] as any[], asked: [] as (string | null)[] };
-  const page = { text: feed("one"), etag: '"1"', status: 200 };
+  const page = {
+    text: feed("one") as string | ArrayBuffer,
+    etag: '"1"',
+    status: 200,
+    isFull: false,
+  };
   const fetch = (request: Request) => {
     const known = request.headers.get("if-none-match");
     seen.asked.push(known);
@@ -25,6 +30,7 @@ function world() {
   };
   const hostFunctions = {
     "schedules.add": (payload: unknown) => {
+      if (page.isFull) throw new Error("There are 100 schedules.");
       seen.scheduled.push(payload);
       return { arguments: {}, ...(payload as object), next: 0, last: null };
     },
@@ -91,8 +97,45 @@ test("says what cannot be watched, and goes on where a server is down for a whil
   expect(emitted).toHaveLength(1);
 });
 
-test("takes no feed that declares entities for one", async () => {
+test("keeps a watch whose server is down when it is asked for again, and none without a schedule", async () => {
   const { call, page } = world();
-  page.text = `<!DOCTYPE a [<!ENTITY a "aaaa">]>${feed("&a;")}`;
-  expect(await call("watch_page", { url: URL_OF_FEED })).toContain("a page");
+  await call("watch_page", { url: URL_OF_FEED, minutes: 30 });
+  page.status = 503;
+  expect(await call("watch_page", { url: URL_OF_FEED })).toContain("cannot be watched");
+  expect(await call("watched_pages")).toContain("every 30 minutes");
+  Object.assign(page, { status: 200, isFull: true });
+  await expect(call("watch_page", { url: `${URL_OF_FEED}/2` })).rejects.toThrow("100 schedules");
+  expect(await call("watched_pages")).not.toContain("/2");
+});
+
+const ENTITY = `<!DOCTYPE a [<!ENTITY a "aaaa">]><rss><item><title>&a;</title></item></rss>`;
+const inUtf16 = (text: string) =>
+  new Uint16Array([0xfeff, ...[...text].map((one) => one.codePointAt(0)!)]).buffer;
+
+test.each([ENTITY, inUtf16(ENTITY)])(
+  "takes no feed that declares entities for one",
+  async (text) => {
+    const { call, page } = world();
+    page.text = text;
+    expect(await call("watch_page", { url: URL_OF_FEED })).toContain(", a page");
+  },
+);
+
+test("tells of very long entries in an event that is not too large", async () => {
+  const { call, page, emitted } = world();
+  await call("watch_page", { url: URL_OF_FEED });
+  const item = (nth: number) =>
+    `<item><guid>${nth}${"i".repeat(5000)}</guid><title>${"ä".repeat(500)}</title><link>${"💤".repeat(3000)}</link></item>`;
+  const items = Array.from({ length: 100 }, (_, nth) => item(nth));
+  Object.assign(page, { text: `<rss>${items.join("")}</rss>`, etag: '"2"' });
+  expect(await call("look", { url: URL_OF_FEED })).toBe("100 entries are new.");
+  const [{ data }] = emitted;
+  expect(data.entries.length).toBeGreaterThan(1);
+  expect(new TextEncoder().encode(JSON.stringify(data)).length).toBeLessThan(64 * 1024);
+});
+
+test("takes a feed of very many levels", async () => {
+  const { call, page } = world();
+  page.text = `<rss>${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}</rss>`;
+  expect(await call("watch_page", { url: URL_OF_FEED })).toContain(", a page");
 });
