@@ -45,6 +45,20 @@ test("a manifest that cannot be read is not taken for none", async () => {
   await expect(removeSource("notes", [folder])).rejects.toThrow(/servlet\.json: it cannot be read/);
 });
 
+const hourly = { every: 3_600_000, tool: "x" };
+test.each([
+  [{ often: { every: 1000, tool: "x" } }, /schedules\.often: .*from 60000/],
+  [{ never: { cron: "0 0 31 2 *", tool: "x" } }, /schedules\.never: .*no such day exists/],
+  [
+    Object.fromEntries(Array.from({ length: 101 }, (_, nth) => [`s${nth}`, hourly])),
+    /too many schedules \(limit 100\)/,
+  ],
+])("schedules that no server runs are refused: %#", async (schedules, message) => {
+  await write("notes/servlet.wat");
+  await write("notes/servlet.json", JSON.stringify({ schedules }));
+  expect(await scanned()).toEqual({ names: [], refused: [expect.stringMatching(message)] });
+});
+
 test("profiles that cannot be read are not taken for none", async () => {
   expect(await readProfiles(folder)).toBeUndefined();
   await unreadable("profiles.json");

@@ -207,6 +207,8 @@ const shared = addLimits({
     viewBytes: 1024 * 1024,
     /** Types of events of one servlet: each is an entry of lists that models read. */
     eventTypes: 100,
+    /** Schedules in one manifest: as many as a caller may have. */
+    declaredSchedules: 100,
     /** Waiting tasks recorded for operators. */
     waitingTasks: 10_000,
   },

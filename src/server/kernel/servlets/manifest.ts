@@ -350,42 +350,48 @@ export const manifestSchema = once(() =>
           "Pages on which clients show results of its tools (MCP Apps), by name: the resource of each is ui://SERVLET/NAME.",
         ),
         schedules: described(
-          z.record(
-            matching(/^[\w.-]{1,64}$/, "may have letters, digits, _, . and - only"),
-            z
-              .strictObject({
-                cron: z.optional(
-                  described(
-                    z.string().check(z.minLength(1), z.maxLength(200)),
-                    "Minute, hour, day of the month, month and day of the week.",
+          z
+            .record(
+              matching(/^[\w.-]{1,64}$/, "may have letters, digits, _, . and - only"),
+              z
+                .strictObject({
+                  cron: z.optional(
+                    described(
+                      z.string().check(z.minLength(1), z.maxLength(200)),
+                      "Minute, hour, day of the month, month and day of the week.",
+                    ),
+                  ),
+                  timeZone: z.optional(
+                    described(
+                      z.string().check(z.minLength(1), z.maxLength(100)),
+                      "Of the cron line, by its IANA name. UTC by default.",
+                    ),
+                  ),
+                  every: z.optional(
+                    described(z.int().check(z.positive()), "A period in ms, in place of `cron`."),
+                  ),
+                  tool: z.optional(
+                    described(
+                      z.string().check(z.minLength(1)),
+                      "A tool of this servlet that is called, in place of its export `run_schedule`.",
+                    ),
+                  ),
+                  arguments: z.optional(
+                    described(z.record(z.string(), z.unknown()), "The arguments of the tool."),
+                  ),
+                })
+                .check(
+                  z.refine(
+                    ({ cron, every }) => (cron === undefined) !== (every === undefined),
+                    "needs either cron or every",
                   ),
                 ),
-                timeZone: z.optional(
-                  described(
-                    z.string().check(z.minLength(1), z.maxLength(100)),
-                    "Of the cron line, by its IANA name. UTC by default.",
-                  ),
-                ),
-                every: z.optional(
-                  described(z.int().check(z.positive()), "A period in ms, in place of `cron`."),
-                ),
-                tool: z.optional(
-                  described(
-                    z.string().check(z.minLength(1)),
-                    "A tool of this servlet that is called, in place of its export `run_schedule`.",
-                  ),
-                ),
-                arguments: z.optional(
-                  described(z.record(z.string(), z.unknown()), "The arguments of the tool."),
-                ),
-              })
-              .check(
-                z.refine(
-                  ({ cron, every }) => (cron === undefined) !== (every === undefined),
-                  "needs either cron or every",
-                ),
-              ),
-          ),
+            )
+            .check(
+              z.refine((schedules) => Object.keys(schedules).length <= limits.declaredSchedules, {
+                error: () => `has too many schedules (limit ${limits.declaredSchedules})`,
+              }),
+            ),
           "Times at which it runs by itself, as `servlet:NAME` and with the rights of this manifest.",
         ),
         events: described(
