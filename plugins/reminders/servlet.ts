@@ -9,7 +9,7 @@ const ZONE = {
   description: 'The time zone of the user: an IANA name, such as "Europe/Berlin".',
 } as const;
 
-/** A reminder as people read it. */
+/** A reminder as one line of text. */
 function line({
   id,
   arguments: { text },
@@ -36,7 +36,7 @@ export default defineServlet({
         properties: {
           text: { type: "string" },
           due: { type: "string", description: "When it was due: ISO 8601, in UTC." },
-          missed: { type: "integer", description: "How many earlier times could not be kept." },
+          missed: { type: "integer", description: "How many earlier due times were missed." },
         },
         required: ["text", "due", "missed"],
       },
@@ -97,7 +97,7 @@ export default defineServlet({
         throw new ToolError(`There is no reminder ${id}. See list_reminders.`);
       },
     },
-    /** What a schedule calls. */
+    /** Called by schedules. */
     ring: {
       description: "Tells the clients of the user that a reminder is due.",
       input: { type: "object", properties: { text: TEXT }, required: ["text"] },

@@ -12,7 +12,7 @@ from edge_servlets import Context, Response, ToolError, event, fetch, tool
 MOST_WATCHES = 50
 MOST_BYTES = 2_000_000
 MOST_ENTRIES = 200
-"""Entries of a feed that are known at once: what is older is not new."""
+"""Entries of a feed that are remembered: older ones are not looked at."""
 MOST_LEVELS = 50
 """Elements of a feed within each other: Python has no stack for very many."""
 TOLD = 20
@@ -39,7 +39,7 @@ changed = event("watch.changed", "A page or feed that the caller watches has som
 
 @dataclass
 class Watch:
-    """What is known of a page or feed since it was last read."""
+    """A page or feed, as it was when it was last read."""
 
     every: int
     etag: str | None = None
@@ -75,7 +75,7 @@ async def watch_page(
 
 @tool(annotations={"readOnlyHint": True})
 def watched_pages() -> str:
-    """Lists what is watched, and what could not be read."""
+    """Lists the pages and feeds that are watched, with the problems of those that could not be read."""
     lines = [
         f"{url}, every {one.every} minutes" + (f": {one.problem}" if one.problem else "")
         for url, one in watches.items()
@@ -85,7 +85,7 @@ def watched_pages() -> str:
 
 @tool
 async def leave_page(ctx: Context, url: Url) -> str:
-    """Watches a page or feed no longer."""
+    """Stops watching a page or feed."""
     if watches.pop(url, None) is None:
         raise ToolError(f"{url} is not watched. See watched_pages.")
     await ctx.cancel_schedule(_digest(url))
@@ -107,7 +107,7 @@ async def look(ctx: Context, url: Url) -> str:
 
 
 async def _read(url: str, watch: Watch) -> list[Entry] | None:
-    """What is new since it was last read: entries of a feed, none of a page; None if nothing is."""
+    """The new entries of a feed, or no entries of a page that has changed; None if nothing is new."""
     headers = {
         name: value
         for name, value in (("if-none-match", watch.etag), ("if-modified-since", watch.modified))
@@ -147,7 +147,7 @@ def _problem_of(response: Response) -> str | None:
 
 
 def _entries_in(content: bytes) -> list[tuple[str, Entry]] | None:
-    """The entries of a feed, each by its id; None if it is no feed."""
+    """The entries of a feed with their ids; None for anything else."""
     # Entities may be of any size; UTF-16, which has zeros, would hide them.
     if b"<!ENTITY" in content or b"\0" in content:
         return None
@@ -189,6 +189,7 @@ def _entry(item: xml.Element) -> tuple[str, Entry]:
 
 
 def _told(entries: list[Entry]) -> list[Entry]:
+    """As many of the entries as fit an event."""
     told = entries[:TOLD]
     while len(json.dumps(told, ensure_ascii=False).encode()) > TOLD_BYTES:
         told.pop()
@@ -201,5 +202,5 @@ def _name(element: xml.Element) -> str:
 
 
 def _digest(text: str) -> str:
-    """As the id of a schedule, or of an entry: of a length that no feed chooses."""
+    """The id of a schedule or an entry, which is short however long the text is."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]

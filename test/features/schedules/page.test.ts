@@ -55,7 +55,7 @@ test("callers see and change their own schedules alone", async () => {
     ["", "it-ada"],
   ])
     expect((await bob.send(PATH, { ...pause, token, owner: owner!, id: id! })).text).toContain(
-      "This schedule is another's",
+      "This schedule belongs to somebody else",
     );
   // Another site's form has no token.
   await bob.send(PATH, { ...pause, token: "", owner: "bob", id: "it-bob" });

@@ -167,7 +167,10 @@ test("a schedule that a person has paused stays paused when its manifest changes
   await object.pause("changing", "it");
   await object.declare("changing", [scheduleOf("changing", "it", { timing: { every: DAY } })]);
   const changed = await one("servlet:changing", "it");
-  expect(changed).toMatchObject({ timing: { every: DAY }, paused: "It was paused on its page." });
+  expect(changed).toMatchObject({
+    timing: { every: DAY },
+    paused: "Somebody paused it on the page Schedules.",
+  });
   expect(changed).not.toHaveProperty("next");
 });
 
@@ -232,8 +235,8 @@ describe("a schedule that a caller has made", () => {
   test.each([
     ["without a time", {}, /needs one of at, every and cron/],
     ["with two times", { every: HOUR, cron: "0 8 * * *" }, /needs one of at, every and cron/],
-    ["in the past", { at: "2001-09-09T01:46:40Z" }, /never due/],
-    ["on a day that does not exist", { cron: "0 0 31 2 *" }, /never due/],
+    ["in the past", { at: "2001-09-09T01:46:40Z" }, /is over, or there is no such day/],
+    ["on a day that does not exist", { cron: "0 0 31 2 *" }, /is over, or there is no such day/],
     ["in a far age", { at: "9999-01-01T00:00:00Z" }, /in more than ten years/],
     ["on a day that is no date", { at: "2027-02-30T08:00" }, /write a date and a time/],
     ["at a time in words", { at: "tomorrow" }, /write a date and a time/],
@@ -344,7 +347,7 @@ describe("runs of a schedule", () => {
     await ringAt(owner, (await one(owner, "slow")).next!);
     const { runs, next } = await one(owner, "slow");
     expect(runs.map(({ task }) => task !== undefined)).toEqual([false, true]);
-    expect(runs[0]).toMatchObject({ why: "The run before it still goes." });
+    expect(runs[0]).toMatchObject({ why: "The previous run is still going." });
     expect(next).toBeGreaterThan(Date.now());
     const conflict = await of(owner).runNow("waking", "slow");
     expect(conflict).toMatchObject({ code: "conflict" });
@@ -357,7 +360,7 @@ describe("runs of a schedule", () => {
     for (let nth = 0; nth < 4; nth++) await ringAt(owner, (await one(owner, "slow")).next!);
     const { runs } = await one(owner, "slow");
     expect(runs).toMatchObject([
-      { why: "The run before it still goes.", missed: 2 },
+      { why: "The previous run is still going.", missed: 2 },
       { task: expect.any(String) },
     ]);
   });

@@ -48,7 +48,7 @@ test("a manifest that cannot be read is not taken for none", async () => {
 const hourly = { every: 3_600_000, tool: "x" };
 test.each([
   [{ often: { every: 1000, tool: "x" } }, /schedules\.often: .*from 60000/],
-  [{ never: { cron: "0 0 31 2 *", tool: "x" } }, /schedules\.never: .*no such day exists/],
+  [{ never: { cron: "0 0 31 2 *", tool: "x" } }, /schedules\.never: .*there is no such day/],
   [
     Object.fromEntries(Array.from({ length: 101 }, (_, nth) => [`s${nth}`, hourly])),
     /too many schedules \(limit 100\)/,

@@ -11,7 +11,7 @@ import { schedulesPage } from "./schedules-page.ts";
 
 declare module "../../kernel/bindings.ts" {
   interface Env {
-    /** What servlets run by themselves, and when; required by servlets with schedules. */
+    /** The schedules of callers and servlets; required by servlets with schedules. */
     SCHEDULES?: DurableObjectNamespace<Schedules>;
   }
 }
@@ -35,8 +35,9 @@ export const schedulesFeature: Feature = {
           servlets.map(async (servlet) => {
             const { name } = servlet;
             const principal = servletPrincipal(name);
-            const all = declaredIn(servlet).map((one) => ({ ...one, principal, origin, made }));
-            // Alarms delete the schedules of servlets that have none any more.
+            const maker = { principal, origin, made };
+            const all = declaredIn(servlet).map((declared) => ({ ...declared, ...maker }));
+            // Alarms delete the schedules of a servlet whose manifest has no more of them.
             if (all.length > 0) await retry(() => of(principal.name).declare(name, all));
           }),
         );

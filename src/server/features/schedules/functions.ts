@@ -29,7 +29,7 @@ const newSchema = once(() =>
 );
 const cancelSchema = once(() => z.strictObject({ id: idSchema }));
 
-/** The schedules of a caller, by its key. */
+/** Gets the schedules of a caller, or of a servlet, by its key. */
 export type SchedulesOf = (
   caller: string,
 ) => Pick<
@@ -50,8 +50,14 @@ export function scheduleFunctions(
       const timing = timingOf(rule);
       const now = Date.now();
       const schedule: StoredSchedule = {
-        ...{ id, servlet, timing, tool, isDeclared: false, principal: call.principal, made: now },
+        id,
+        servlet,
+        timing,
+        tool,
         ...(input && { arguments: input }),
+        isDeclared: false,
+        principal: call.principal,
+        made: now,
         origin: call.link?.origin ?? server.settings.PUBLIC_URL,
       };
       const bytes = stringBytes(JSON.stringify(schedule));
@@ -84,7 +90,10 @@ const forGuest = ({
   paused,
   runs,
 }: ShownSchedule) => ({
-  ...{ id, tool, arguments: input, ...timing },
+  id,
+  tool,
+  arguments: input,
+  ...timing,
   next: next ?? null,
   last: runs[0]?.at ?? null,
   ...(paused !== undefined && { paused }),
@@ -107,10 +116,14 @@ function timingOf({
   return timing;
 }
 
-/** The key of a call's caller, whose schedules it changes. */
+/** The key of the call's caller, to whom the schedules belong. */
 function ownerOf({ principal }: { principal: Parameters<typeof callerKey>[0] }): string {
   const key = callerKey(principal);
-  if (key === undefined) throw bad("its caller is not known. Sign in first.");
+  if (key === undefined)
+    throw new Fault(
+      "invalid_params",
+      "Schedules belong to a caller, and this one is not known. Sign in first.",
+    );
   return key;
 }
 

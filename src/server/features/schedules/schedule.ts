@@ -25,12 +25,12 @@ export interface StoredSchedule extends Schedule {
   made: number;
 }
 
-/** A run that has begun, or why it did not begin. */
+/** A run that has begun, or the reason why it has not: consecutive runs with the same reason are one record. */
 export interface ScheduledRun {
   /** When it was due and when it began, in Unix ms. */
   due: number;
   at: number;
-  /** Earlier due times that it makes up for. */
+  /** Number of earlier due times that it makes up for. */
   missed: number;
   /** The id of its task; absent if it did not begin. */
   task?: string;
@@ -50,7 +50,7 @@ export interface ShownSchedule extends Schedule {
   runs: ScheduledRun[];
 }
 
-/** What a run is told in its `_meta`, under `SCHEDULE_META`, and in the input of the export for schedules. */
+/** The facts that a run gets about its schedule: in `_meta` under `SCHEDULE_META`, or as the input of `run_schedule`. */
 export interface RunNote extends Json {
   name: string;
   /** When it was due: ISO 8601, in UTC. */
@@ -64,7 +64,7 @@ export const SCHEDULE_META = "edge-servlets/schedule";
 /** A schedule in a manifest. */
 type Declared = NonNullable<Manifest["schedules"]>[string];
 
-/** Its times. */
+/** The timing of a declared schedule. */
 export const timingIn = ({ cron, every = 0, timeZone }: Declared): Timing =>
   cron === undefined ? { every } : { cron, ...(timeZone !== undefined && { timeZone }) };
 

@@ -67,7 +67,7 @@ export function schedulesPage(server: Server, of: SchedulesOf): ConsolePage {
       ) as [string, string, string, string];
       const isOfServlet = isServletPrincipal(owner);
       if (!mayChange(owner, visitor))
-        throw new Fault("forbidden", "This schedule is another's. Reload the page.");
+        throw new Fault("forbidden", "This schedule belongs to somebody else. Reload the page.");
       const object = of(owner);
       if (what === "run") unsettled(await object.runNow(servlet, id));
       else if (what === "pause") await object.pause(servlet, id);
@@ -80,7 +80,7 @@ export function schedulesPage(server: Server, of: SchedulesOf): ConsolePage {
   };
 }
 
-/** Callers change their own schedules, operators also those that servlets declare. */
+/** Callers change their own schedules, operators also those of servlets. */
 const mayChange = (owner: string, { caller, isOperator }: Visitor): boolean =>
   isServletPrincipal(owner) ? isOperator : caller !== undefined && callerKey(caller) === owner;
 
@@ -90,7 +90,7 @@ const style = `
 
 const NONE_OF_SERVLETS = emptyState(
   "No servlet has schedules",
-  html`A servlet has them by <code>schedules</code> in its code or its manifest.`,
+  html`A servlet declares <code>schedules</code> in its code or its manifest.`,
 );
 const NONE_OF_CALLER = emptyState(
   "You have no schedules",

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { CallRef } from "../../kernel/calls/call-ref.ts";
 import type { Authenticator } from "../../kernel/auth/authenticator.ts";
-import { Fault, report } from "../../kernel/core/errors.ts";
+import { Fault, report, type FaultCode } from "../../kernel/core/errors.ts";
 import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { printable, printableLine } from "../../kernel/core/text.ts";
 import type { Registry } from "../../kernel/servlets/registry.ts";
@@ -54,17 +54,20 @@ CREATE TABLE IF NOT EXISTS schedules (id TEXT NOT NULL, servlet TEXT NOT NULL, n
 CREATE TABLE IF NOT EXISTS runs (servlet TEXT NOT NULL, id TEXT NOT NULL, due INTEGER NOT NULL, at INTEGER NOT NULL,
   missed INTEGER NOT NULL, task TEXT, why TEXT);`;
 
-/** Faults after which a run is tried again: its principal or the server lacks something for now. */
-const PASSING: ReadonlySet<string> = new Set([
-  ...["unavailable", "too_many", "storage_full", "internal"],
+/** Codes of temporary faults, after which a run is tried again. */
+const TEMPORARY: ReadonlySet<string> = new Set<FaultCode>([
+  "unavailable",
+  "too_many",
+  "storage_full",
+  "internal",
 ]);
 
-const PAUSED = "It was paused on its page.";
-const STILL_GOING = "The run before it still goes.";
+const PAUSED = "Somebody paused it on the page Schedules.";
+const STILL_GOING = "The previous run is still going.";
 
 /**
- * The schedules of one caller, or of a servlet's manifest. An alarm begins what is due: each run is a task, whose id is
- * stored before it begins, so that a crash neither loses nor doubles it.
+ * The schedules of one caller, or of one servlet: those of its manifest, and those that its own runs have made. An alarm
+ * begins the runs that are due. Each is a task, whose id is stored first, so that a crash neither loses nor doubles it.
  */
 export class Schedules extends DurableObject<object> {
   readonly #server: ScheduleServer;
@@ -102,8 +105,8 @@ export class Schedules extends DurableObject<object> {
   }
 
   /**
-   * Makes the schedules of a servlet's manifest those that are stored, and keeps what is known of equal ones. Those that the
-   * servlet has made itself stay, and what a person has paused stays paused.
+   * Stores the schedules of a servlet's manifest in place of those that it had before. Unchanged schedules keep their state,
+   * paused ones stay paused, and those that the servlet's own runs have made stay.
    */
   declare(servlet: string, declared: readonly StoredSchedule[]): Promise<void> {
     return this.#inTurn(() => this.#declare(servlet, declared));
@@ -137,7 +140,7 @@ export class Schedules extends DurableObject<object> {
         this.#insert(kept, firstDue(kept.timing, kept.made), sealed);
         if (isPaused) this.#pause(kept, PAUSED);
       } catch (error) {
-        // Of a servlet that was installed: its page says why it never runs.
+        // The tools check the manifests that they bundle; of others, the page says why a schedule never runs.
         this.#insert(kept, null, sealed);
         this.#pause(kept, printableLine(Fault.from(error).message));
       }
@@ -177,7 +180,7 @@ export class Schedules extends DurableObject<object> {
     });
   }
 
-  /** Lets a paused schedule go on; what was due meanwhile is not made up for. Throws `invalid_params` if it is never due. */
+  /** Resumes a paused schedule; due times that have passed are not made up for. Throws `invalid_params` if it is never due. */
   resume(servlet: string, id: string): Promise<Settled<void>> {
     return this.#settledInTurn(async () => {
       const row = this.#row(servlet, id);
@@ -189,7 +192,7 @@ export class Schedules extends DurableObject<object> {
     });
   }
 
-  /** Begins a run now, unless one still goes; tries again one that could not begin. Throws as `UnattendedRuns.begin`. */
+  /** Begins a run now, or tries again one that could not begin. Throws `conflict` while a run goes, and as `UnattendedRuns.begin`. */
   runNow(servlet: string, id: string): Promise<Settled<void>> {
     return this.#settledInTurn(async () => {
       const row = this.#row(servlet, id);
@@ -200,7 +203,10 @@ export class Schedules extends DurableObject<object> {
         return this.#plan();
       }
       if (await this.#isGoing(row!, stored))
-        throw new Fault("conflict", "A run of this schedule still goes. Wait until it has ended.");
+        throw new Fault(
+          "conflict",
+          "A run of this schedule is still going. Wait until it has ended.",
+        );
       const run = { task: this.#server.unattended!.newId(), due: Date.now(), missed: 0 };
       // Not stored before it begins: whoever is told that it did not begin may try again.
       await this.#begin({ ...row!, ...run }, stored, row!.next);
@@ -220,7 +226,7 @@ export class Schedules extends DurableObject<object> {
     });
   }
 
-  /** Runs changes one after the other: each waits for keys or tasks, and must not see half of another. */
+  /** Runs changes one after the other: a change that waits for keys or tasks must not see half of another. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(work);
     this.#last = Promise.allSettled([done]);
@@ -260,7 +266,7 @@ export class Schedules extends DurableObject<object> {
       await this.#begin(begins, stored, next);
     } catch (error) {
       const fault = Fault.from(error);
-      if (PASSING.has(fault.code)) this.#retry(begins, now, fault);
+      if (TEMPORARY.has(fault.code)) this.#retry(begins, now, fault);
       else this.#refuse(begins, now, { fault, next });
     }
   }
@@ -387,7 +393,13 @@ export class Schedules extends DurableObject<object> {
       .toArray()
       .map(({ task, why, ...run }) => ({ ...run, ...(task && { task }), ...(why && { why }) }));
     return {
-      ...{ id, servlet, timing, tool, arguments: input, isDeclared, by },
+      id,
+      servlet,
+      timing,
+      tool,
+      arguments: input,
+      isDeclared,
+      by,
       ...(row.next !== null && { next: row.next }),
       ...(row.paused !== null && { paused: row.paused }),
       runs,
@@ -458,18 +470,18 @@ const placeOf = ({ servlet, id }: Pick<Schedule, "servlet" | "id">): string => `
 
 const MOST_RETRY_MS = 3_600_000;
 
-/** The newest due time that is over, from `due` on, and how many are before it. */
+/** The newest due time up to now, beginning with `due`, and the number of due times before it. */
 function newestDue(times: Times, due: number, now: number): { due: number; missed: number } {
   const found = { due, missed: 0 };
   for (let then = times.after(due); then !== undefined && then <= now; then = times.after(then)) {
-    // So many are not counted one by one.
+    // The rest is not counted.
     if (++found.missed === limits.missedRuns) return { due: now, missed: found.missed };
     found.due = then;
   }
   return found;
 }
 
-/** True for schedules with the same times that run the same. */
+/** True for schedules with the same timing, tool and arguments. */
 const isEqual = (one: Schedule, other: Schedule): boolean =>
   JSON.stringify([one.timing, one.tool, one.arguments]) ===
   JSON.stringify([other.timing, other.tool, other.arguments]);

@@ -38,7 +38,7 @@ export function firstDue(timing: Timing, from: number): number {
   const now = Date.now();
   const times = timesOf(timing, from);
   const first = times.after(now);
-  if (first === undefined) throw bad("its time is over, or no such day exists");
+  if (first === undefined) throw bad("it is over, or there is no such day");
   if (first - now > limits.scheduleAheadMs) throw bad("it is first due in more than ten years");
   if (limits.scheduleMs > MINUTE_MS) demandPauses(times, first);
   return first;
@@ -117,4 +117,4 @@ function demandZone(timeZone: string | undefined): void {
 const shown = (text: string): string => printable(beginningOf(text, 100));
 
 const bad = (what: string): Fault =>
-  new Fault("invalid_params", `The schedule is never due: ${what}.`);
+  new Fault("invalid_params", `The time of the schedule is not valid: ${what}.`);

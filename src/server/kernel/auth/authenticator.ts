@@ -45,8 +45,8 @@ export interface Authenticator {
    */
   atProfile(principal: Principal, profile: string | undefined): Principal;
   /**
-   * This caller with the rights that it has now, of those that it had when it left: for runs without a request. Throws
-   * `unauthorized` if it may not call any more, `unavailable` while that cannot be told.
+   * This caller with those of its earlier rights that it still has: for runs without a request. Throws `unauthorized` if it
+   * may not call any more, `insufficient_scope` if it may not use its profile, `unavailable` while that cannot be told.
    */
   current(principal: Principal): Promise<Principal>;
   /** The `WWW-Authenticate` header for a fault; undefined for faults without one. */
