@@ -363,6 +363,8 @@ describe("runs of a schedule", () => {
       { why: "The previous run is still going.", missed: 2 },
       { task: expect.any(String) },
     ]);
+    const { all } = structured(await call("planned"));
+    expect(all).toMatchObject([{ last: new Date(runs[1]!.at).toISOString() }]);
   });
 
   test("are not doubled by replacing the schedule while one still goes", async () => {

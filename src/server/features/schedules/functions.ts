@@ -95,7 +95,7 @@ const forGuest = ({
   arguments: input,
   ...timing,
   next: next ?? null,
-  last: runs[0]?.at ?? null,
+  last: runs.find(({ task }) => task !== undefined)?.at ?? null,
   ...(paused !== undefined && { paused }),
 });
 
