@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/server/features/events/limits.ts";
+import { SubscriptionStore } from "../../../src/server/features/events/subscription-store.ts";
 import {
   accepting,
   caller,
@@ -453,6 +455,21 @@ describe("a delivery", () => {
     },
   );
 
+  test("counts the attempts of each event apart", async () => {
+    const { ada, url } = await subscribed(() => new Response(null, { status: 500 }));
+    await ada.emit(note("one"));
+    await delivered(url, 1);
+    // The second event is due before the first is again.
+    const due = vi.spyOn(SubscriptionStore.prototype, "due").mockReturnValue([]);
+    await ada.emit(note("two"));
+    await ring(ada);
+    due.mockRestore();
+    await later(ada, 11_000);
+    expect(textsAt(url)).toEqual(["one", "one", "two"]);
+    await later(ada, 11_000);
+    expect(textsAt(url)).toEqual(["one", "one", "two", "two"]);
+  });
+
   test("of an event that fails does not hold up those after it", async () => {
     const { ada, url } = await subscribed(({ body }) =>
       body.data?.text === "poison"
@@ -495,6 +512,23 @@ describe("a delivery", () => {
     for (const text of ["one", "two", "three"]) await ada.emit(note(text));
     await delivered(fast, 3);
     expect(own.receivers.events(url)).toHaveLength(1);
+  });
+
+  test("to many failing receivers that answer no more delays no other", async () => {
+    const { ada } = await subscribed();
+    const failing = Array.from({ length: 6 }, () => own.receivers.add());
+    for (const url of failing) await ada.ask("events/subscribe", webhook(url));
+    for (const url of failing) own.receivers.change(url, () => new Response(null, { status: 500 }));
+    await ada.emit(note("first"));
+    for (const url of failing) await delivered(url, 1);
+    limited({ deliveryMs: 2000 });
+    for (const url of failing) own.receivers.change(url, () => new Promise(() => {}));
+    const healthy = own.receivers.add();
+    await ada.ask("events/subscribe", webhook(healthy));
+    for (const text of ["one", "two", "three"]) await ada.emit(note(text));
+    await delivered(healthy, 3);
+    const attempts = failing.flatMap((url) => own.receivers.events(url));
+    expect(attempts).toHaveLength(failing.length + limits.deliveriesAtOnce - 1);
   });
 
   test("never reads the body of the answer", async () => {

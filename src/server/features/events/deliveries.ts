@@ -52,7 +52,10 @@ export class Deliveries {
     this.#server = server;
   }
 
-  /** Makes the due deliveries: one at a time for each receiver, so that a slow one delays only its own. */
+  /**
+   * Makes the due deliveries: one at a time for each subscription, and failing ones never take the last place, so that a
+   * slow receiver delays only its own.
+   */
   async run(): Promise<void> {
     const began = Date.now();
     const running = new Map<string, Promise<void>>();
@@ -60,7 +63,8 @@ export class Deliveries {
       const now = Date.now();
       const isOver = now - began >= ROUND_MS || now < began;
       const due = isOver ? [] : this.#store.due(now).filter(({ webhook }) => !running.has(webhook));
-      for (const one of due.slice(0, limits.deliveriesAtOnce - running.size)) {
+      for (const one of due) {
+        if (running.size >= limits.deliveriesAtOnce - one.failing) break;
         const work = this.#attempt(one).finally(() => running.delete(one.webhook));
         running.set(one.webhook, work);
       }

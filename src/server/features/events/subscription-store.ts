@@ -64,6 +64,8 @@ export interface Delivery extends Record<string, SqlStorageValue> {
   seq: number;
   /** Failed attempts so far. */
   attempts: number;
+  /** 1 if the last attempt of its subscription has failed. */
+  failing: number;
 }
 
 const STATE =
@@ -237,10 +239,15 @@ export class SubscriptionStore {
     this.#sql.exec("UPDATE webhooks SET gap = 1 WHERE shared = 1");
   }
 
-  /** The due deliveries of active subscriptions, the oldest of each. */
+  /**
+   * The due deliveries of active subscriptions, the oldest of each: those of failing ones last, and otherwise in turn, the
+   * one that was served last at the end.
+   */
   due(now: number): Delivery[] {
-    const query = `SELECT webhook, MIN(seq) AS seq, deliveries.attempts AS attempts FROM deliveries
-      JOIN webhooks ON id = webhook WHERE active = 1 AND due <= ? GROUP BY webhook ORDER BY MIN(due)`;
+    const query = `SELECT webhook, seq, deliveries.attempts AS attempts, failed IS NOT NULL AS failing FROM webhooks
+      JOIN deliveries ON webhook = id AND seq =
+        (SELECT seq FROM deliveries WHERE webhook = id AND due <= ? ORDER BY seq LIMIT 1)
+      WHERE active = 1 ORDER BY failing, delivered`;
     return this.#sql.exec<Delivery>(query, now).toArray();
   }
 
