@@ -377,6 +377,19 @@ describe("what is stored for a caller", () => {
     });
   });
 
+  test("has an alarm that rests while events outlive the last use", async () => {
+    const ada = await caller();
+    await ada.ask("events/poll", NOTE);
+    // A use that is recorded already.
+    clock.aheadMs = limits.eventMs / 8;
+    await ada.emit(note("one"));
+    clock.aheadMs = limits.eventMs + 60_000;
+    await ring(ada);
+    await runInDurableObject(objectFor(ada), async (_instance, { storage }) => {
+      expect(await storage.getAlarm()).toBeGreaterThan(Date.now() + 60_000);
+    });
+  });
+
   test("is deleted when the caller is forgotten", async () => {
     const ada = await caller();
     const { cursor } = await ada.ask("events/poll", NOTE);

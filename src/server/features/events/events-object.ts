@@ -97,6 +97,9 @@ interface SharedPage {
   events: LoggedEvent[];
 }
 
+/** Pause before an object that is due to be deleted looks again whether it is still in use. */
+const IN_USE_MS = 3_600_000;
+
 const USED = "used";
 const STORED = "stored";
 const NAME = "name";
@@ -467,12 +470,12 @@ export class Events extends DurableObject<EventsEnv> {
   /** Sets the alarm to what is due next, unless it is set earlier. */
   async #plan(): Promise<void> {
     const now = Date.now();
-    const used = this.ctx.storage.kv.get<number>(USED) ?? now;
+    const unused = (this.ctx.storage.kv.get<number>(USED) ?? now) + storedMs();
     const next = Math.min(
       this.#store.nextDue ?? Infinity,
       this.#log.nextEnd ?? Infinity,
       this.#listening.nextDue(this.#log.head) ?? Infinity,
-      used + storedMs(),
+      unused > now ? unused : now + IN_USE_MS,
     );
     const planned = (await this.ctx.storage.getAlarm()) ?? Infinity;
     if (next < planned || !(await this.#alarm.isPlanned()))
