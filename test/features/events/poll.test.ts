@@ -338,6 +338,18 @@ describe("an event for everyone", () => {
     expect(own.truncated).toBe(false);
   });
 
+  test("that was deleted does not hide that a caller's own event was, too", async () => {
+    limited({ loggedEvents: 2 });
+    const [ada, bob] = await callersOf(2);
+    await bob!.ask("events/poll", NEWS);
+    await ada.emit(news("1"));
+    const { cursor } = await bob!.ask("events/poll", NEWS);
+    for (const text of ["a", "b", "c"]) await bob!.emit({ name: "news", data: { text } });
+    for (const text of ["2", "3"]) await ada.emit(news(text));
+    const page = await bob!.ask("events/poll", { ...NEWS, cursor });
+    expect([textsIn(page), page.truncated]).toEqual([["b", "c", "2", "3"], true]);
+  });
+
   test("does not push out a caller's own events", async () => {
     limited({ loggedEvents: 3 });
     const [ada, bob] = await callersOf(2);

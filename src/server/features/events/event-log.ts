@@ -209,7 +209,10 @@ export class EventLog {
 
   #drop({ seq, type }: Pick<Row, "seq" | "type">): void {
     this.#sql.exec("DELETE FROM events WHERE seq = ?", seq);
-    this.#sql.exec("INSERT OR REPLACE INTO dropped_events VALUES (?, ?)", type, seq);
+    this.#sql.exec(
+      "INSERT INTO dropped_events VALUES (?1, ?2) ON CONFLICT (type) DO UPDATE SET seq = MAX(seq, ?2)",
+      ...[type, seq],
+    );
   }
 
   #counted() {
