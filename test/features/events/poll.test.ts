@@ -251,6 +251,22 @@ describe("a cursor", () => {
     expect([textsIn(page), page.truncated]).toEqual([["new"], true]);
   });
 
+  test("of events that were emitted before the clock was set back goes on, and the alarm rests", async () => {
+    const ada = await caller();
+    const { cursor } = await ada.ask("events/poll", NOTE);
+    for (const aheadMs of [86_400_000, 0]) {
+      clock.aheadMs = aheadMs;
+      await ada.emit(note(`${aheadMs}`));
+    }
+    clock.aheadMs = limits.eventMs + 60_000;
+    await ring(ada);
+    const page = await ada.ask("events/poll", { ...NOTE, cursor });
+    expect([textsIn(page), page.truncated]).toEqual([["86400000"], true]);
+    await runInDurableObject(objectFor(ada), async (_instance, { storage }) => {
+      expect(await storage.getAlarm()).toBeGreaterThan(Date.now() + 60_000);
+    });
+  });
+
   test("of events that can no longer be opened says that they are missing, once", async () => {
     const ada = await caller();
     const { cursor } = await ada.ask("events/poll", NOTE);

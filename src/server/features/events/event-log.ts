@@ -184,6 +184,7 @@ export class EventLog {
   /** Deletes the events that are too old, too many or too large, in a transaction. Returns the positions of those deleted. */
   trim(now: number): number[] {
     const counted = this.#counted();
+    const expired = now - storedMs();
     const deleted: number[] = [];
     for (const [kind, condition] of [
       ["own", "origin IS NULL"],
@@ -192,12 +193,13 @@ export class EventLog {
       const totals = counted[kind];
       const isOver = () =>
         totals.count > limits.loggedEvents || totals.bytes > limits.loggedEventBytes;
+      // Their times are not in order if the clock was set back.
       const oldest = this.#sql.exec<Pick<Row, "seq" | "type" | "at" | "size">>(
-        `SELECT seq, type, at, size FROM events WHERE ${condition} ORDER BY seq LIMIT ?`,
-        TRIMMED,
+        `SELECT seq, type, at, size FROM events WHERE ${condition} ORDER BY at > ?, seq LIMIT ?`,
+        ...[expired, TRIMMED],
       );
       for (const { seq, type, at, size } of oldest.toArray()) {
-        if (!isOver() && at > now - storedMs()) break;
+        if (!isOver() && at > expired) break;
         this.#drop({ seq, type });
         totals.count--;
         totals.bytes -= size;
