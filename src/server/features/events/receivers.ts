@@ -32,7 +32,8 @@ export function receiverProblem(
   if (parsed.username !== "" || parsed.password !== "" || url.includes("#"))
     return wrong("delivery.url must have no user name, password or fragment");
   const host = withoutDot(parsed.hostname);
-  if (own.includes(host)) return wrong("delivery.url is this server itself: name another receiver");
+  if (own.some((name) => withoutDot(name) === host))
+    return wrong("delivery.url is this server itself: name another receiver");
   const isNamed = allowed.includes(host);
   if (isPrivate(host) && !isNamed)
     return wrong(`delivery.url is on the private host ${host}: name a public one`);
