@@ -11,11 +11,13 @@ import {
   newSecret,
   note,
   NOTE,
+  objectFor,
   prepareEvents,
   ring,
   serverFor,
   webhook,
   type Answer,
+  type Caller,
   type Json,
   type Received,
 } from "./subscribers.ts";
@@ -316,7 +318,10 @@ describe("events/subscribe", () => {
     expect(own.receivers.received).toHaveLength(10);
   });
 
-  test("ended while its receiver is verified does not come back", async () => {
+  test.each<[what: string, end: (ada: Caller, params: Json) => Promise<unknown>]>([
+    ["ended", (ada, params) => ada.ask("events/unsubscribe", params)],
+    ["of a caller that is forgotten", (ada) => objectFor(ada).forget()],
+  ])("%s while its receiver is verified does not come back", async (_what, end) => {
     const ada = await caller();
     const answer = Promise.withResolvers<Response>();
     const asked = Promise.withResolvers<Received>();
@@ -327,7 +332,7 @@ describe("events/subscribe", () => {
     const params = webhook(url);
     const subscribing = ada.send("events/subscribe", params);
     const { body } = await asked.promise;
-    await ada.ask("events/unsubscribe", params);
+    await end(ada, params);
     answer.resolve(Response.json({ challenge: body.challenge }));
     expect((await subscribing).error).toMatchObject({ code: -32011 });
     await ada.emit(note("nothing"));

@@ -393,6 +393,7 @@ export class Events extends DurableObject<EventsEnv> {
   /** Deletes everything of this caller. */
   async forget(): Promise<void> {
     this.#streams.close();
+    for (const verifying of this.#verifying.values()) verifying.endings++;
     await this.#deleteAll();
     this.#reportCounts();
   }
