@@ -152,6 +152,14 @@ describe("events/stream", () => {
     expect(await response.json()).toMatchObject({ id: 1, error: { code } });
   });
 
+  test("of a caller that has stored too much is refused as a poll is", async () => {
+    limited({ keptPerDay: 0 });
+    const ada = await caller();
+    const { error } = await ada.send("events/poll", NOTE);
+    expect(error?.message).toMatch(/Too many stored/);
+    expect((await ada.send("events/stream", NOTE)).error).toEqual(error);
+  });
+
   test("is refused to a client that takes no stream", async () => {
     const ada = await caller();
     const { response } = await opened(ada, NOTE, { accept: "application/json" });

@@ -84,21 +84,14 @@ export class EventServer {
     return { ...page, nextPollMs: limits.pollMs };
   }
 
-  /** `events/stream`: the stream. Throws `too_many`. */
+  /** `events/stream`: the stream. */
   async stream(
     params: Json,
     asking: Asking,
     id: string | number,
   ): Promise<ReadableStream<Uint8Array>> {
     const reading = await this.#readingOf(eventParams("stream", params), asking);
-    const stream = await this.#logOf(asking.principal).stream(reading, id);
-    if (stream !== null) return stream;
-    const { eventStreams: max } = limits;
-    throw eventFault(
-      "exhausted",
-      `Too many open streams of events (limit ${max} for one caller). Close one, and retry in 1 second.`,
-      { limit: "streams", max },
-    );
+    return unsettled(await this.#logOf(asking.principal).stream(reading, id));
   }
 
   /** `events/subscribe`. */

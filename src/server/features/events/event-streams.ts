@@ -7,7 +7,7 @@ import { SUBSCRIPTION_ID_META, tagged } from "../../kernel/mcp/wire/subscription
 import { occurrenceOf } from "./deliveries.ts";
 import type { EventLog, EventQuery, LogPosition } from "./event-log.ts";
 import { limits } from "./limits.ts";
-import { notification } from "./wire.ts";
+import { eventFault, notification } from "./wire.ts";
 
 /** An open stream. */
 interface Reader {
@@ -45,12 +45,17 @@ export class EventStreams {
     return this.#readers.values().some(({ query }) => query.isShared);
   }
 
-  /** Opens a stream, which its caller must read or cancel; null if too many are open. */
-  open({ id, name, query, caller, from }: NewStream): ReadableStream<Uint8Array> | null {
-    if (this.#readers.size >= limits.eventStreams) {
+  /** Opens a stream, which its caller must read or cancel. Throws `exhausted` if too many are open. */
+  open({ id, name, query, caller, from }: NewStream): ReadableStream<Uint8Array> {
+    const { eventStreams: max } = limits;
+    if (this.#readers.size >= max) {
       // Writing detects clients that have left, and frees their places for the next attempt.
       this.#beat();
-      return null;
+      throw eventFault(
+        "exhausted",
+        `Too many open streams of events (limit ${max} for one caller). Close one, and retry in 1 second.`,
+        { limit: "streams", max },
+      );
     }
     const { seq, truncated } = from;
     const opening = notification("active", { cursor: this.#log.cursorAt(seq), truncated });

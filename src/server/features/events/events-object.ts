@@ -198,15 +198,17 @@ export class Events extends DurableObject<EventsEnv> {
     return { events, cursor: this.#log.cursorAt(seq), truncated };
   }
 
-  /** Opens a stream of events, which the caller must read or cancel; null if it has too many. */
-  async stream(reading: Reading, id: RequestId): Promise<ReadableStream<Uint8Array> | null> {
-    await this.#begin(reading);
-    const { name, caller, cursor, maxAgeMs, type, isShared } = reading;
-    const query = { type, isShared, arguments: reading.arguments };
-    const from = this.#log.position(query, cursor, maxAgeMs);
-    const stream = this.#streams.open({ id, name, query, caller, from });
-    if (isShared) await this.#listen(Date.now() + limits.eventStreamMs);
-    return stream;
+  /** Opens a stream of events, which the caller must read or cancel. Throws `too_many` and `exhausted`. */
+  stream(reading: Reading, id: RequestId): Promise<Settled<ReadableStream<Uint8Array>>> {
+    return settled(async () => {
+      await this.#begin(reading);
+      const { name, caller, cursor, maxAgeMs, type, isShared } = reading;
+      const query = { type, isShared, arguments: reading.arguments };
+      const from = this.#log.position(query, cursor, maxAgeMs);
+      const stream = this.#streams.open({ id, name, query, caller, from });
+      if (isShared) await this.#listen(Date.now() + limits.eventStreamMs);
+      return stream;
+    });
   }
 
   /** The next event after the cursor; waits at most `ms` for it. Throws `too_many`. */

@@ -58,7 +58,7 @@ export interface Occurrence {
 
 /** The notifications of a stream. */
 export const notification = (
-  kind: "active" | "event" | "heartbeat" | "terminated",
+  kind: "active" | "event" | "heartbeat",
   params: object,
 ): Notification => ({ method: `notifications/events/${kind}`, params: { ...params } });
 
