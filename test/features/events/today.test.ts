@@ -1,6 +1,6 @@
 // @module-tag sessions
 // @module-tag tasks
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import { TASKS } from "../../worker/calls/client.ts";
 import { objectOf } from "../../worker/calls/faults.ts";
@@ -20,6 +20,7 @@ import {
   newCaller,
   note,
   NOTE,
+  objectFor,
   prepareEvents,
   serverFor,
   webhook,
@@ -55,6 +56,17 @@ describe("the resource of a type of events", () => {
     await bob.emit({ name: "news", data: { text: "own" } });
     expect(await read(bob, NEWS)).toMatchObject({ data: { text: "own" } });
     expect(await read(ada, NEWS)).toMatchObject({ data: { text: "all" } });
+  });
+
+  test("is the newest event that can still be opened", async () => {
+    const ada = await caller();
+    for (const text of ["one", "two"]) await ada.emit(note(text));
+    await runInDurableObject(objectFor(ada), (_instance, { storage }) => {
+      const last = "(SELECT MAX(seq) FROM events)";
+      storage.sql.exec(`UPDATE events SET sealed = zeroblob(64) WHERE seq = ${last}`);
+    });
+    const { contents } = await ada.ask("resources/read", { uri: URI });
+    expect(JSON.parse(contents[0].text)).toMatchObject({ data: { text: "one" } });
   });
 
   test("can be subscribed to: those who may hear it are told of each event", async () => {

@@ -616,7 +616,8 @@ describe("a delivery", () => {
     ["is told of a gap where its client has the extension", CONTROL, true],
     ["is told of none otherwise", {}, false],
   ])("that was given up: the receiver %s", async (_what, sent, isTold) => {
-    const { ada, url } = await subscribed(() => new Response(null, { status: 500 }), {}, sent);
+    const failing = () => new Response(null, { status: 500 });
+    const { ada, url, params } = await subscribed(failing, {}, sent);
     await ada.emit(note("lost"));
     await delivered(url, 1);
     for (const seconds of [11, 61, 181, 481]) await later(ada, seconds * 1000);
@@ -626,6 +627,11 @@ describe("a delivery", () => {
     await delivered(url, 6);
     const gaps = own.receivers.of(url).filter(({ body }) => body.type === "gap");
     expect(gaps).toHaveLength(isTold ? 1 : 0);
+    // Its client is told with the next refresh.
+    const refreshes = [];
+    for (let nth = 0; nth < 2; nth++)
+      refreshes.push((await ada.ask("events/subscribe", params, sent)).truncated);
+    expect(refreshes).toEqual([!isTold, false]);
     if (!isTold) return;
     expect(gaps[0]!.body).toEqual({ type: "gap", cursor: expect.any(String) });
     expect(gaps[0]!.headers.get("webhook-id")).toMatch(/^msg_gap_/);

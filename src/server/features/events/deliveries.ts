@@ -1,6 +1,5 @@
 /** Delivers events to the receivers of one caller. */
 import { Fault, report } from "../../kernel/core/errors.ts";
-import { Unreadable } from "../../kernel/storage/vault.ts";
 import type { EventLog, OpenEvent } from "./event-log.ts";
 import { limits } from "./limits.ts";
 import {
@@ -84,10 +83,8 @@ export class Deliveries {
         return;
       }
       if (!(await this.#mayDeliver(webhook, spec, state))) return;
-      if (state.gap === 1) await this.#tellGap(webhook, spec, seq);
-      const event = await this.#log.at(seq).catch((error: unknown) => {
-        if (!(error instanceof Unreadable)) throw error;
-      });
+      if (state.gap === 1 && spec.takesControl) await this.#tellGap(webhook, spec, seq);
+      const event = await this.#log.at(seq);
       if (event === undefined) this.#store.giveUp([seq]);
       else this.#record(delivery, await this.#deliver(webhook, spec, event));
     } catch (error) {
@@ -122,11 +119,10 @@ export class Deliveries {
     }
   }
 
-  /** Tells the receiver that events are missing, if it takes that. */
+  /** Tells the receiver that events are missing. */
   async #tellGap(id: string, spec: SubscriptionSpec, seq: number): Promise<void> {
     const cursor = this.#log.cursorAt(this.#store.watermark(id, seq - 1));
-    const isTold = !spec.takesControl || (await this.#control(id, spec, "gap", gapBody(cursor)));
-    if (isTold) this.#store.set(id, { gap: 0 });
+    if (await this.#control(id, spec, "gap", gapBody(cursor))) this.#store.set(id, { gap: 0 });
   }
 
   /** Sends a message that is not an event, once; false if the receiver has not taken it. */

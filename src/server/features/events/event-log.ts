@@ -1,7 +1,7 @@
 /** The events of one caller, or those for everyone, in order. */
 import type { Json } from "../../kernel/core/model.ts";
 import { firstRow, hasRow } from "../../kernel/storage/tables.ts";
-import { Unreadable, type Sealer } from "../../kernel/storage/vault.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
 import { matchesArguments } from "./event-types.ts";
 import { limits } from "./limits.ts";
 
@@ -229,7 +229,7 @@ export class EventLog {
     return (this.#totals = totals);
   }
 
-  /** The event at this position; undefined if it was deleted. Throws `Unreadable`. */
+  /** The event at this position; undefined if it was deleted. */
   async at(seq: number): Promise<OpenEvent | undefined> {
     const row = firstRow(this.#sql.exec<Row>("SELECT * FROM events WHERE seq = ?", seq));
     return row && this.#open(row);
@@ -238,8 +238,12 @@ export class EventLog {
   /** The newest event of a type. */
   async newest(type: string): Promise<OpenEvent | undefined> {
     const query = "SELECT * FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1";
-    const row = firstRow(this.#sql.exec<Row>(query, type));
-    return row && this.#open(row);
+    for (;;) {
+      const row = firstRow(this.#sql.exec<Row>(query, type));
+      if (row === undefined) return undefined;
+      const event = await this.#open(row);
+      if (event !== undefined) return event;
+    }
   }
 
   /** The next matching event after a position, and the position after which to look for more. */
@@ -252,11 +256,7 @@ export class EventLog {
       const row = firstRow(this.#sql.exec<Row>(from, query.type, seq));
       if (row === undefined) return { event: undefined, seq };
       ({ seq } = row);
-      const event = await this.#open(row).catch((error: unknown) => {
-        if (!(error instanceof Unreadable)) throw error;
-        this.#drop(row);
-        this.#totals = undefined;
-      });
+      const event = await this.#open(row);
       if (event !== undefined && matchesArguments(query.arguments, event.data))
         return { event, seq };
     }
@@ -292,10 +292,13 @@ export class EventLog {
     return bytes && (JSON.parse(new TextDecoder().decode(bytes)) as Json);
   }
 
-  async #open({ sealed, seq, type, id, at, size }: Row): Promise<OpenEvent> {
+  /** The event of a row; undefined, and the row is deleted, if its key is gone. */
+  async #open({ sealed, seq, type, id, at, size }: Row): Promise<OpenEvent | undefined> {
     const data = await this.dataOf({ sealed: new Uint8Array(sealed) });
-    if (data === undefined) throw new Unreadable();
-    return { seq, type, id, at, size, data };
+    if (data !== undefined) return { seq, type, id, at, size, data };
+    this.#drop({ seq, type });
+    this.#totals = undefined;
+    return undefined;
   }
 }
 

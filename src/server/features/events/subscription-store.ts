@@ -2,7 +2,7 @@
 import { hexDigest } from "../../kernel/core/digest.ts";
 import type { Json, Principal } from "../../kernel/core/model.ts";
 import { firstRow, hasRow } from "../../kernel/storage/tables.ts";
-import { Unreadable, type Sealer } from "../../kernel/storage/vault.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
 import { matchesArguments } from "./event-types.ts";
 import type { OpenEvent } from "./event-log.ts";
 import { limits } from "./limits.ts";
@@ -102,14 +102,9 @@ export class SubscriptionStore {
       .toArray();
     const specs = new Map<string, SubscriptionSpec>();
     for (const { id, sealed } of rows) {
-      try {
-        const bytes = await this.#sealer.open(new Uint8Array(sealed), placeOf(id));
-        if (bytes === undefined) throw new Unreadable();
-        specs.set(id, JSON.parse(new TextDecoder().decode(bytes)) as SubscriptionSpec);
-      } catch (error) {
-        if (!(error instanceof Unreadable)) throw error;
-        this.#delete(id);
-      }
+      const bytes = await this.#sealer.open(new Uint8Array(sealed), placeOf(id));
+      if (bytes === undefined) this.#delete(id);
+      else specs.set(id, JSON.parse(new TextDecoder().decode(bytes)) as SubscriptionSpec);
     }
     return specs;
   }
@@ -143,8 +138,8 @@ export class SubscriptionStore {
       const now = Date.now();
       this.#sql.exec(
         `INSERT INTO webhooks VALUES (?1, ?2, ?3, ?4, 1, 0, ?5, ?5, 0, 0, NULL, NULL, NULL, ?6) ON CONFLICT (id) DO UPDATE
-          SET shared = ?3, expires = ?4, active = 1, checked = ?5, began = ?5, attempts = 0, failures = 0, sealed = ?6`,
-        ...[id, type, Number(isShared), expires, now, sealed],
+          SET shared = ?3, expires = ?4, active = 1, gap = MIN(gap, ?7), checked = ?5, began = ?5, attempts = 0, failures = 0, sealed = ?6`,
+        ...[id, type, Number(isShared), expires, now, sealed, Number(spec.takesControl)],
       );
       (specs as Map<string, SubscriptionSpec>).set(id, spec);
     };
