@@ -2,6 +2,7 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { EVERYONE } from "../../../src/server/features/events/events-object.ts";
+import { Alarm } from "../../../src/server/kernel/storage/alarm.ts";
 import { SubscriptionStore } from "../../../src/server/features/events/subscription-store.ts";
 import {
   accepting,
@@ -42,6 +43,22 @@ describe("an object that dies", () => {
     due.mockRestore();
     await ring(ada);
     await expect.poll(() => own.receivers.events(url)).toMatchObject([{ data: { text: "one" } }]);
+  });
+
+  test("before it has set its alarm has stored no event", async () => {
+    const ada = await caller();
+    await ada.ask("events/subscribe", webhook(own.receivers.add()));
+    let state: DurableObjectState | undefined;
+    await runInDurableObject(objectFor(ada), (_instance, given) => {
+      state = given;
+    });
+    vi.spyOn(Alarm.prototype, "set").mockImplementationOnce(async () => state!.abort("gone"));
+    const event = { type: "emitting note.added", id: "one", data: note("one").data };
+    const died = objectFor(ada).append(event, ada.name);
+    expect(await died.then(String, String)).toBe("Error: gone");
+    await runInDurableObject(objectFor(ada), (_instance, { storage }) => {
+      expect(storage.sql.exec("SELECT id FROM events").toArray()).toEqual([]);
+    });
   });
 
   test("before it has recorded a delivery makes it again, under the same id", async () => {

@@ -92,6 +92,24 @@ describe("events/subscribe", () => {
     expect(again.deliveryStatus).toMatchObject({ active: true, lastError: null });
   });
 
+  test("goes on if the subscription ends while it is refreshed", async () => {
+    const ada = await caller();
+    const params = webhook(own.receivers.add());
+    const { id } = await ada.ask("events/subscribe", params);
+    const { prepare } = SubscriptionStore.prototype;
+    vi.spyOn(SubscriptionStore.prototype, "prepare").mockImplementationOnce(async function (
+      this: SubscriptionStore,
+      ...given
+    ) {
+      const write = await prepare.apply(this, given);
+      await this.drop(id);
+      return write;
+    });
+    const again = await ada.ask("events/subscribe", params);
+    expect(again).toMatchObject({ id, truncated: false });
+    expect(again).not.toHaveProperty("deliveryStatus");
+  });
+
   test("takes the order of arguments for nothing", async () => {
     const ada = await caller();
     const url = own.receivers.add();
@@ -479,6 +497,20 @@ describe("a delivery", () => {
     expect(textsAt(url)).toEqual(["one", "one", "two"]);
     await later(ada, 11_000);
     expect(textsAt(url)).toEqual(["one", "one", "two", "two"]);
+  });
+
+  test("does not wait for a time that is far ahead since the clock was set back", async () => {
+    const { ada, url } = await subscribed(() => new Response(null, { status: 500 }));
+    clock.aheadMs = 3_000_000;
+    await ada.emit(note("one"));
+    await ring(ada);
+    await delivered(url, 1);
+    clock.aheadMs = 0;
+    own.receivers.change(url, accepting);
+    await ada.emit(note("two"));
+    await ring(ada);
+    await delivered(url, 3);
+    expect(textsAt(url).toSorted()).toEqual(["one", "one", "two"]);
   });
 
   test("of an event that fails does not hold up those after it", async () => {

@@ -58,6 +58,7 @@ export class Deliveries {
   async run(): Promise<void> {
     const began = Date.now();
     const running = new Map<string, Promise<void>>();
+    this.#store.keepTime(began, Math.max(...PAUSES_MS) + limits.clockSlackMs);
     for (;;) {
       const now = Date.now();
       const isOver = now - began >= ROUND_MS || now < began;

@@ -20,7 +20,11 @@ import { EventStreams } from "./event-streams.ts";
 import { limits } from "./limits.ts";
 import { ListeningLogs, type ListeningLog, type SubscriptionCounts } from "./listening-logs.ts";
 import { verify } from "./receivers.ts";
-import { SubscriptionStore, type SubscriptionSpec } from "./subscription-store.ts";
+import {
+  SubscriptionStore,
+  type SubscriptionSpec,
+  type SubscriptionState,
+} from "./subscription-store.ts";
 import {
   eventFault,
   noSubscription,
@@ -275,10 +279,9 @@ export class Events extends DurableObject<EventsEnv> {
         before === undefined
           ? await this.#backlog(reading, cursor, maxAgeMs)
           : { seqs: [], position: undefined };
-      const status = before && this.#statusOf(id);
-      const missed = this.#store.state(id)?.gap === 1;
+      const state = this.#store.state(id);
       // Again: others may have been granted meanwhile.
-      if (this.#store.state(id) === undefined) this.#demandRoom(id);
+      if (state === undefined) this.#demandRoom(id);
       this.ctx.storage.transactionSync(() => {
         write();
         for (const seq of seqs) this.#store.add(id, seq);
@@ -293,8 +296,8 @@ export class Events extends DurableObject<EventsEnv> {
         id,
         refreshBefore: new Date(expires).toISOString(),
         cursor: this.#log.cursorAt(seq),
-        truncated: position?.truncated ?? missed,
-        ...(status && { deliveryStatus: { ...status, active: true } }),
+        truncated: position?.truncated ?? state?.gap === 1,
+        ...(state && { deliveryStatus: { ...statusOf(state), active: true } }),
       };
     });
   }
@@ -370,25 +373,16 @@ export class Events extends DurableObject<EventsEnv> {
     return isEnded || verifying !== undefined;
   }
 
-  #statusOf(id: string): DeliveryStatus {
-    const { active, delivered, error, failed } = this.#store.state(id)!;
-    return {
-      active: active === 1,
-      lastDeliveryAt: delivered === null ? null : new Date(delivered).toISOString(),
-      lastError: error,
-      ...(failed !== null && { failedSince: new Date(failed).toISOString() }),
-    };
-  }
-
   /** The subscriptions of this caller, the oldest first. */
   async shown(): Promise<ShownSubscription[]> {
     const specs = await this.#store.specs();
-    return this.#store.states().flatMap(({ id, expires }) => {
+    return this.#store.states().flatMap((state) => {
+      const { id, expires } = state;
       const spec = specs.get(id);
       if (spec === undefined) return [];
       const { name, url } = spec;
       const pending = this.#store.pending(id);
-      return [{ id, name, host: new URL(url).host, expires, pending, ...this.#statusOf(id) }];
+      return [{ id, name, host: new URL(url).host, expires, pending, ...statusOf(state) }];
     });
   }
 
@@ -606,6 +600,15 @@ export class Events extends DurableObject<EventsEnv> {
   #everyone(): DurableObjectStub<Events> | undefined {
     return this.env.EVENTS?.getByName(EVERYONE);
   }
+}
+
+function statusOf({ active, delivered, error, failed }: SubscriptionState): DeliveryStatus {
+  return {
+    active: active === 1,
+    lastDeliveryAt: delivered === null ? null : new Date(delivered).toISOString(),
+    lastError: error,
+    ...(failed !== null && { failedSince: new Date(failed).toISOString() }),
+  };
 }
 
 /** The time to live that is granted: never without end, so that the subscriptions of clients that are gone end. */

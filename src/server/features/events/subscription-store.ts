@@ -271,6 +271,11 @@ export class SubscriptionStore {
     );
   }
 
+  /** Has the deliveries made now that are due more than `ms` ahead: the clock was set back. */
+  keepTime(now: number, ms: number): void {
+    this.#sql.exec("UPDATE deliveries SET due = ?1 WHERE due > ?1 + ?2", now, ms);
+  }
+
   /** Has all deliveries of a subscription made now. */
   resume(id: string): void {
     this.#sql.exec("UPDATE deliveries SET due = ? WHERE webhook = ?", Date.now(), id);
