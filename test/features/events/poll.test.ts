@@ -26,6 +26,9 @@ const NEWS = { name: "news" };
 const news = (text: string) => ({ name: "news", data: { text }, to: "everyone" });
 const textsIn = ({ events }: any): string[] => events.map(({ data }: any) => data.text);
 
+const tablesIn = ({ sql }: DurableObjectStorage) =>
+  sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_%' ESCAPE '\\'").toArray();
+
 /** Callers of one server. */
 async function callersOf(count: number, of: Parameters<typeof serverFor>[1] = {}) {
   const names = Array.from({ length: count }, newCaller);
@@ -400,7 +403,22 @@ describe("what is stored for a caller", () => {
     clock.aheadMs += limits.eventMs + 3_600_000;
     await ring(ada);
     await runInDurableObject(objectFor(ada), async (_instance, { storage }) => {
-      expect(storage.kv.get("used")).toBeUndefined();
+      expect(tablesIn(storage)).toEqual([]);
+      expect(await storage.getAlarm()).toBeNull();
+    });
+  });
+
+  test("is nothing where a caller only looks", async () => {
+    const ada = await caller();
+    await ada.ask("resources/read", { uri: "event://emitting/note.added" });
+    await ada.ask("resources/read", { uri: "event://emitting/news" });
+    await ada.send("events/unsubscribe", { ...NOTE, delivery: { url: "https://a.example.com/" } });
+    const object = objectFor(ada);
+    expect(await object.shown()).toEqual([]);
+    expect(await object.wake()).toBe(false);
+    await object.forget();
+    await runInDurableObject(object, async (_instance, { storage }) => {
+      expect(tablesIn(storage)).toEqual([]);
       expect(await storage.getAlarm()).toBeNull();
     });
   });

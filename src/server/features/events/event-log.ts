@@ -72,9 +72,9 @@ export class EventLog {
     this.#storage = storage;
     this.#sql = storage.sql;
     this.#sealer = sealer;
-    this.create();
   }
 
+  /** Makes the tables of an object that stores something for the first time. */
   create(): void {
     this.#sql.exec(TABLES);
     this.#totals = undefined;

@@ -149,7 +149,7 @@ export class Events extends DurableObject<EventsEnv> {
     caller: string | undefined,
   ): Promise<Settled<boolean>> {
     return settled(async () => {
-      if (this.#log.has(event)) return false;
+      if (this.#isUsed && this.#log.has(event)) return false;
       this.#count(usageKey(caller));
       const sealed = await this.#log.seal(event.data);
       await this.#countStored(caller, sealed.size);
@@ -250,7 +250,7 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** The newest event of a type, with its time; undefined if none is stored. */
   async newest(type: string): Promise<OpenEvent | undefined> {
-    return this.#log.newest(type);
+    return this.#isUsed ? this.#log.newest(type) : undefined;
   }
 
   /** Grants a webhook subscription, or refreshes it. Throws the extension's faults. */
@@ -366,6 +366,7 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** Ends a subscription; false if there is none. */
   async unsubscribe(id: string): Promise<boolean> {
+    if (!this.#isUsed) return false;
     const verifying = this.#verifying.get(id);
     if (verifying !== undefined) verifying.endings++;
     const isEnded = await this.#store.drop(id);
@@ -375,6 +376,7 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** The subscriptions of this caller, the oldest first. */
   async shown(): Promise<ShownSubscription[]> {
+    if (!this.#isUsed) return [];
     const specs = await this.#store.specs();
     return this.#store.states().flatMap((state) => {
       const { id, expires } = state;
@@ -388,9 +390,13 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** Deletes everything of this caller. */
   async forget(): Promise<void> {
+    if (!this.#isUsed) return;
     this.#streams.close();
     for (const verifying of this.#verifying.values()) verifying.endings++;
-    await this.#deleteAll();
+    await this.ctx.storage.deleteAll();
+    // For calls that are under way.
+    this.#use();
+    await this.#plan();
     this.#reportCounts();
   }
 
@@ -413,12 +419,13 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** In the object for everyone: the subscriptions of all callers. */
   async counts(): Promise<SubscriptionCounts> {
-    return this.#listening.counts(Date.now());
+    const none = { callers: 0, subscriptions: 0, suspended: 0 };
+    return this.#isUsed ? this.#listening.counts(Date.now()) : none;
   }
 
   /** Copies new events for everyone. Called by the object for everyone; false if nobody listens here any more. */
   async wake(): Promise<boolean> {
-    if (!this.#isListening()) return false;
+    if (!this.#isUsed || !this.#isListening()) return false;
     await this.#sync();
     return true;
   }
@@ -433,6 +440,7 @@ export class Events extends DurableObject<EventsEnv> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
+      if (!this.#isUsed) return;
       const expired = this.#store.expired(now);
       for (const id of expired) await this.#store.drop(id);
       if (expired.length > 0) this.#reportCounts();
@@ -441,7 +449,7 @@ export class Events extends DurableObject<EventsEnv> {
       const namespace = this.env.EVENTS;
       if (this.#name === EVERYONE && namespace !== undefined)
         await this.#listening.wake(this.#log.head, async (log) => namespace.getByName(log).wake());
-      if (this.#isIdle(now)) await this.#deleteAll();
+      if (this.#isIdle(now)) await this.ctx.storage.deleteAll();
       else await this.#plan();
     });
   }
@@ -455,13 +463,6 @@ export class Events extends DurableObject<EventsEnv> {
       !this.#listening.hasAny(now) &&
       used + storedMs() <= now
     );
-  }
-
-  async #deleteAll(): Promise<void> {
-    await this.ctx.storage.deleteAll();
-    this.#log.create();
-    this.#store.create();
-    this.#listening.create();
   }
 
   /** Sets the alarm to what is due next, unless it is set earlier. */
@@ -481,9 +482,14 @@ export class Events extends DurableObject<EventsEnv> {
 
   /** Begins to read events of a type. Counts an object that is new. */
   async #begin({ caller, isShared }: Pick<Reading, "caller" | "isShared">): Promise<void> {
-    if (this.ctx.storage.kv.get(USED) === undefined) await this.#server.countStored(caller);
+    if (!this.#isUsed) await this.#server.countStored(caller);
     if (this.#use()) await this.#plan();
     if (isShared) await this.#sync();
+  }
+
+  /** True if the object stores anything. A look at one that does not makes no tables. */
+  get #isUsed(): boolean {
+    return this.ctx.storage.kv.get(USED) !== undefined;
   }
 
   /** Records that the object is used, and keeps its name for the alarm; true if it was written. */
@@ -491,6 +497,8 @@ export class Events extends DurableObject<EventsEnv> {
     const { kv } = this.ctx.storage;
     const used = kv.get<number>(USED);
     if (used !== undefined && isRecent(used, storedMs() / 4)) return false;
+    if (used === undefined)
+      for (const one of [this.#log, this.#store, this.#listening]) one.create();
     kv.put(USED, Date.now());
     if (this.ctx.id.name !== undefined) kv.put(NAME, this.ctx.id.name);
     return true;
@@ -521,7 +529,7 @@ export class Events extends DurableObject<EventsEnv> {
     const { kv } = this.ctx.storage;
     const before = kv.get<number>(STORED) ?? 0;
     const isFull = Math.floor((before + bytes) / PART) > Math.floor(before / PART);
-    if (isFull || kv.get(USED) === undefined) await this.#server.countStored(caller);
+    if (isFull || !this.#isUsed) await this.#server.countStored(caller);
     kv.put(STORED, before + bytes);
     this.#use();
   }

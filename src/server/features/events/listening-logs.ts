@@ -33,9 +33,9 @@ export class ListeningLogs {
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
-    this.create();
   }
 
+  /** Makes the tables of an object that stores something for the first time. */
   create(): void {
     this.#sql.exec(TABLES);
   }

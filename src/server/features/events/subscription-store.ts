@@ -79,9 +79,9 @@ export class SubscriptionStore {
   constructor(sql: SqlStorage, sealer: Sealer) {
     this.#sql = sql;
     this.#sealer = sealer;
-    this.create();
   }
 
+  /** Makes the tables of an object that stores something for the first time. */
   create(): void {
     this.#sql.exec(TABLES);
     this.#specs = undefined;
