@@ -212,6 +212,22 @@ describe("wait_for_event", () => {
     expect(result.content[0].text).toMatch(/No such event within 100 seconds/);
   });
 
+  test("waits no longer as a task because the clock was set back", async () => {
+    const ada = await caller();
+    const sent = { capabilities: TASKS };
+    const params = { name: "wait_for_event", arguments: { name: "note.added", timeout: 60 } };
+    const { taskId } = await ada.ask("tools/call", params, sent);
+    await runDurableObjectAlarm(objectOf(taskId));
+    clock.aheadMs -= 86_400_000;
+    const statuses = [];
+    for (const ms of [0, 30_000, 61_000, 0]) {
+      clock.aheadMs += ms;
+      await runDurableObjectAlarm(objectOf(taskId));
+      statuses.push((await ada.ask("tasks/get", { taskId }, sent)).status);
+    }
+    expect(statuses.at(-1)).toBe("completed");
+  });
+
   test("has room for some calls of one caller at once", async () => {
     const { limited } = await import("./subscribers.ts");
     limited({ eventWaits: 1 });

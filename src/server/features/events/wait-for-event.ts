@@ -74,7 +74,10 @@ export const waitForEvent = (
     const types = typesFor(whole, access);
     const byUri = types.find((type) => eventUri(type) === params["name"]);
     const asked = byUri === undefined ? params : { ...params, name: byUri.name };
-    const { cursor, ends = Date.now() + Number(timeout) * 1000 } = lookedBefore(call);
+    const latest = Date.now() + Number(timeout) * 1000;
+    const { cursor, ...looked } = lookedBefore(call);
+    // Not longer than it was to wait if the clock was set back.
+    const ends = Math.min(looked.ends ?? latest, latest);
     const since = cursor === undefined ? asked : { ...asked, cursor };
     const most = taskId === undefined ? limits.eventWaitMs : limits.eventTaskMs;
     const ms = Math.min(Math.max(0, ends - Date.now()), most);
