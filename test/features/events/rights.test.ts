@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { demandRights } from "../../../src/server/features/events/rights.ts";
+import { SubscriptionStore } from "../../../src/server/features/events/subscription-store.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { bundle } from "../../bundle.gen.ts";
 import {
@@ -72,6 +73,26 @@ describe("a subscriber", () => {
       ownCode: -32_011,
     });
   });
+});
+
+test("deliveries of a subscription wait together while rights cannot be checked", async () => {
+  const ada = await caller();
+  const url = own.receivers.add();
+  await ada.ask("events/subscribe", webhook(url));
+  const due = vi.spyOn(SubscriptionStore.prototype, "due").mockReturnValue([]);
+  for (const text of ["one", "two", "three"]) await ada.emit(note(text));
+  await ring(ada);
+  due.mockRestore();
+  // The check fails, as at an identity provider that is away.
+  limited({ rightsMs: 0 });
+  const registry = vi.spyOn(Kernel.prototype, "registry").mockRejectedValue(new Error("away"));
+  await ring(ada);
+  expect(registry.mock.calls.length).toBe(1);
+  registry.mockRestore();
+  limited({ rightsMs: 1e12 });
+  clock.aheadMs += 31_000;
+  await ring(ada);
+  expect(own.receivers.events(url).map(({ data }) => data.text)).toEqual(["one", "two", "three"]);
 });
 
 describe("a subscription whose owner has lost the right", () => {

@@ -113,7 +113,10 @@ export class Deliveries {
       return true;
     } catch (error) {
       const fault = Fault.from(error);
-      if (fault.code !== "extension_error") throw error;
+      if (fault.code !== "extension_error") {
+        this.#store.hold(id, now + UNCERTAIN_MS);
+        throw error;
+      }
       await this.#store.drop(id);
       if (spec.takesControl) await this.#control(id, spec, "terminated", terminatedBody(fault));
       return false;

@@ -276,6 +276,11 @@ export class SubscriptionStore {
     this.#sql.exec("UPDATE deliveries SET due = ?1 WHERE due > ?1 + ?2", now, ms);
   }
 
+  /** Has no delivery of a subscription made before this time, in Unix ms. */
+  hold(id: string, until: number): void {
+    this.#sql.exec("UPDATE deliveries SET due = MAX(due, ?) WHERE webhook = ?", until, id);
+  }
+
   /** Has all deliveries of a subscription made now. */
   resume(id: string): void {
     this.#sql.exec("UPDATE deliveries SET due = ? WHERE webhook = ?", Date.now(), id);
