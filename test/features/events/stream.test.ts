@@ -83,6 +83,37 @@ describe("events/stream", () => {
     await stream.close();
   });
 
+  test("says that events are missing, and brings those that are left", async () => {
+    limited({ loggedEvents: 2 });
+    const ada = await caller();
+    const { cursor } = await ada.ask("events/poll", NOTE);
+    for (const text of ["one", "two", "three"]) await ada.emit(note(text));
+    const stream = await opened(ada, { ...NOTE, cursor });
+    expect(await stream.next()).toMatchObject({ params: { cursor, truncated: true } });
+    for (const text of ["two", "three"])
+      expect(await stream.next()).toMatchObject({ params: { data: { text } } });
+    await ada.emit(note("four"));
+    expect(await stream.next()).toMatchObject({ params: { data: { text: "four" } } });
+    await stream.close();
+  });
+
+  test("ends before an event after one that can no longer be opened", async () => {
+    const ada = await caller();
+    const { cursor } = await ada.ask("events/poll", NOTE);
+    for (const text of ["one", "two"]) await ada.emit(note(text));
+    await runInDurableObject(objectFor(ada), (_instance, { storage }) => {
+      const first = "(SELECT MIN(seq) FROM events)";
+      storage.sql.exec(`UPDATE events SET sealed = zeroblob(64) WHERE seq = ${first}`);
+    });
+    const stream = await opened(ada, { ...NOTE, cursor });
+    expect(await stream.next()).toMatchObject({ params: { cursor, truncated: false } });
+    expect(await stream.next()).toMatchObject({ result: {} });
+    const again = await opened(ada, { ...NOTE, cursor });
+    expect(await again.next()).toMatchObject({ params: { cursor, truncated: true } });
+    expect(await again.next()).toMatchObject({ params: { data: { text: "two" } } });
+    await again.close();
+  });
+
   test("brings events for everyone as they are emitted", async () => {
     const names = [newCaller(), newCaller()];
     const server = await serverFor(names);

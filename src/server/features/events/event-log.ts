@@ -122,8 +122,7 @@ export class EventLog {
     const [, epoch, digits] = /^([\w-]{1,36})\.(\d{1,15})$/.exec(cursor) ?? [];
     const at = Number(digits);
     if (epoch !== this.epoch || at > head) return { seq: head, truncated: true };
-    const known = Math.max(this.#droppedOf(type), isShared ? this.#droppedOf(SHARED_GAP) : 0);
-    const position = { seq: at, truncated: known > at };
+    const position = { seq: at, truncated: this.lastMissing({ type, isShared }) > at };
     if (maxAgeMs === undefined) return position;
     const { old } = this.#sql
       .exec<{ old: number | null }>(
@@ -134,9 +133,9 @@ export class EventLog {
     return old === null ? position : { seq: old, truncated: true };
   }
 
-  /** True if events of this type after this position were deleted. */
-  hasDropped({ type, isShared }: EventQuery, seq: number): boolean {
-    return this.#droppedOf(type) > seq || (isShared && this.#droppedOf(SHARED_GAP) > seq);
+  /** The position of the last event of a type that was deleted, or of the last gap. */
+  lastMissing({ type, isShared }: Pick<EventQuery, "type" | "isShared">): number {
+    return Math.max(this.#droppedOf(type), isShared ? this.#droppedOf(SHARED_GAP) : 0);
   }
 
   #droppedOf(type: string): number {

@@ -17,6 +17,8 @@ interface Reader {
   query: EventQuery;
   /** The position of the last event that was considered for it. */
   seq: number;
+  /** The position up to which its client knows that events are missing. */
+  missing: number;
   /** Settles when all events so far have been written. */
   feeding: Promise<void>;
 }
@@ -70,7 +72,8 @@ export class EventStreams {
         this.#beating = undefined;
       },
     });
-    const reader: Reader = { id, name, query, seq, feeding: Promise.resolve() };
+    const missing = this.#log.lastMissing(query);
+    const reader: Reader = { id, name, query, seq, missing, feeding: Promise.resolve() };
     this.#readers.set(stream, reader);
     this.#beating ??= setInterval(() => this.#beat(), limits.heartbeatMs);
     this.feed();
@@ -90,11 +93,11 @@ export class EventStreams {
 
   async #feed(stream: Connection, reader: Reader): Promise<void> {
     while (stream.isOpen) {
-      // Its client comes back with the last cursor, and is told then that events are missing.
-      if (this.#log.hasDropped(reader.query, reader.seq))
-        return stream.close(eventText(endOf(reader.id)));
       const { head } = this.#log;
       const { event, seq } = await this.#log.next(reader.query, reader.seq);
+      // Its client comes back with the last cursor, and is told then that events are missing.
+      if (this.#log.lastMissing(reader.query) > Math.max(reader.seq, reader.missing))
+        return stream.close(eventText(endOf(reader.id)));
       if (event === undefined) {
         reader.seq = Math.max(seq, head);
         return;

@@ -198,7 +198,7 @@ export class Events extends DurableObject<EventsEnv> {
     query: EventQuery,
     { events, seq, from }: { events: Occurrence[]; seq: number; from: LogPosition },
   ): Omit<Page, "hasMore"> {
-    const truncated = from.truncated || this.#log.hasDropped(query, from.seq);
+    const truncated = from.truncated || this.#log.lastMissing(query) > from.seq;
     return { events, cursor: this.#log.cursorAt(seq), truncated };
   }
 
