@@ -180,8 +180,8 @@ describe("wait_for_event", () => {
   test("is a task for a client that takes tasks, and ends with the event or with its time", async () => {
     const ada = await caller();
     const sent = { capabilities: TASKS };
-    const begun = async (timeout: number) => {
-      const args = { name: "note.added", arguments: { topic: "b" }, timeout };
+    const begun = async (timeout: number, cursor?: string) => {
+      const args = { name: "note.added", arguments: { topic: "b" }, timeout, cursor };
       const { taskId } = await ada.ask(
         "tools/call",
         { name: "wait_for_event", arguments: args },
@@ -205,6 +205,11 @@ describe("wait_for_event", () => {
     });
     expect(await lookLater(none, 0)).toMatchObject({
       result: { structuredContent: { event: { data: { text: "this" } } } },
+    });
+    const behind = await begun(3600, "zzzzzzzz.1");
+    await ada.emit(note("next", "b"));
+    expect(await lookLater(behind, 30_000)).toMatchObject({
+      result: { structuredContent: { event: { data: { text: "next" } }, truncated: true } },
     });
     const late = await begun(100);
     expect(await lookLater(late, 90_000)).toMatchObject({ status: "working" });

@@ -10,9 +10,12 @@ import type { EventServer } from "./event-server.ts";
 import { eventUri, typesFor } from "./event-types.ts";
 import { limits } from "./limits.ts";
 
-/** What a task has to know when it looks again: since which event, and when its time ends, in Unix ms. */
+/** What a task stores until it looks again. */
 interface Looked {
   cursor?: string;
+  /** True if events were missing at an earlier look. */
+  truncated?: boolean;
+  /** When its time ends, in Unix ms. */
   ends?: number;
 }
 
@@ -20,9 +23,9 @@ const lookedBefore = ({ taskId, input }: CallContext): Looked =>
   taskId === undefined || input?.state === undefined ? {} : (JSON.parse(input.state) as Looked);
 
 /** The pause of a task before it looks again. */
-function lookAgain(cursor: string, ends: number): Wait {
-  const ms = Math.min(limits.eventLookMs, ends - Date.now());
-  const state = JSON.stringify({ cursor, ends } satisfies Looked);
+function lookAgain(looked: Looked & { ends: number }): Wait {
+  const ms = Math.min(limits.eventLookMs, looked.ends - Date.now());
+  const state = JSON.stringify(looked);
   return new Wait({ kind: "sleep", until: Date.now() + ms, ms }, state);
 }
 
@@ -84,12 +87,15 @@ export const waitForEvent = (
     try {
       const work = server.next(since, { principal, access }, taskId === undefined ? ms : 0);
       const page = await orAborted(work, signal());
+      const { cursor: next } = page;
+      const truncated = page.truncated || looked.truncated === true;
       const [event] = page.events;
-      if (event === undefined && taskId !== undefined && ms > 0) throw lookAgain(page.cursor, ends);
-      const found: Json = { event: event ?? null, cursor: page.cursor, truncated: page.truncated };
+      if (event === undefined && taskId !== undefined && ms > 0)
+        throw lookAgain({ cursor: next, truncated, ends });
+      const found: Json = { event: event ?? null, cursor: next, truncated };
       const text = event
         ? JSON.stringify(found)
-        : `No such event within ${Math.min(Number(timeout), most / 1000)} seconds. Call again with the cursor ${page.cursor} to miss none.`;
+        : `No such event within ${Math.min(Number(timeout), most / 1000)} seconds. Call again with the cursor ${next} to miss none.`;
       return { content: [{ type: "text", text }], structuredContent: found };
     } catch (error) {
       if (error instanceof Wait) throw error;
