@@ -3,8 +3,11 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { browser } from "../../worker/pages/browser.ts";
+import { EVERYONE } from "../../../src/server/features/events/events-object.ts";
 import {
+  caller,
   callerOf,
+  limited,
   newCaller,
   note,
   prepareEvents,
@@ -75,6 +78,18 @@ describe("the page Subscriptions", () => {
     await expect
       .poll(async () => (await person.fetch(PATH)).text)
       .toMatch(/On this server: [1-9]\d* subscriptions of [1-9]\d* callers, \d+ of them suspended/);
+  });
+
+  test("counts a subscription that was suspended meanwhile", async () => {
+    limited({ suspensionAttempts: 1 });
+    const ada = await caller();
+    const url = own.receivers.add();
+    await ada.ask("events/subscribe", webhook(url));
+    own.receivers.change(url, () => new Response(null, { status: 500 }));
+    const everyone = env.EVENTS!.getByName(EVERYONE);
+    const { suspended } = await everyone.counts();
+    await ada.emit(note("one"));
+    await expect.poll(async () => (await everyone.counts()).suspended).toBe(suspended + 1);
   });
 
   test("is not shown to those who have not signed in", async () => {

@@ -307,7 +307,8 @@ export class Events extends DurableObject<EventsEnv> {
     const { subscriptions: max } = limits;
     const begun = [...this.#verifying.keys()].filter((one) => one !== id);
     const isKnown = (one: string) => this.#store.state(one) !== undefined;
-    if (this.#store.count + begun.filter((one) => !isKnown(one)).length < max) return;
+    if (this.#store.counts.subscriptions + begun.filter((one) => !isKnown(one)).length < max)
+      return;
     throw eventFault(
       "exhausted",
       `Too many subscriptions (limit ${max} for one caller). End one of them, or wait until one expires.`,
@@ -441,11 +442,11 @@ export class Events extends DurableObject<EventsEnv> {
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
       if (!this.#isUsed) return;
-      const expired = this.#store.expired(now);
-      for (const id of expired) await this.#store.drop(id);
-      if (expired.length > 0) this.#reportCounts();
+      const before = JSON.stringify(this.#store.counts);
+      for (const id of this.#store.expired(now)) await this.#store.drop(id);
       this.ctx.storage.transactionSync(() => this.#store.giveUp(this.#log.trim(now)));
       await this.#deliveries.run();
+      if (JSON.stringify(this.#store.counts) !== before) this.#reportCounts();
       const namespace = this.env.EVENTS;
       if (this.#name === EVERYONE && namespace !== undefined)
         await this.#listening.wake(this.#log.head, async (log) => namespace.getByName(log).wake());
@@ -458,7 +459,7 @@ export class Events extends DurableObject<EventsEnv> {
   #isIdle(now: number): boolean {
     const used = this.ctx.storage.kv.get<number>(USED) ?? 0;
     return (
-      this.#streams.count + this.#waits + this.#store.count === 0 &&
+      this.#streams.count + this.#waits + this.#store.counts.subscriptions === 0 &&
       this.#log.nextEnd === undefined &&
       !this.#listening.hasAny(now) &&
       used + storedMs() <= now
@@ -600,8 +601,7 @@ export class Events extends DurableObject<EventsEnv> {
     return everyone.enlist(name, {
       listens: Math.max(until, endOf(states.filter(({ shared }) => shared === 1))),
       subscribed: endOf(states),
-      subscriptions: states.length,
-      suspended: states.filter(({ active }) => active === 0).length,
+      ...this.#store.counts,
     });
   }
 

@@ -119,8 +119,10 @@ export class SubscriptionStore {
     return this.#sql.exec<SubscriptionState>(query).toArray();
   }
 
-  get count(): number {
-    return this.#sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM webhooks").one().count;
+  get counts(): { subscriptions: number; suspended: number } {
+    const query =
+      "SELECT COUNT(*) AS subscriptions, COUNT(*) FILTER (WHERE active = 0) AS suspended FROM webhooks";
+    return this.#sql.exec<{ subscriptions: number; suspended: number }>(query).one();
   }
 
   /** Seals a subscription and returns a synchronous function that writes it: a new one, or another spec and expiry. */
