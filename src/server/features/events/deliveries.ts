@@ -51,10 +51,7 @@ export class Deliveries {
     this.#server = server;
   }
 
-  /**
-   * Makes the due deliveries: one at a time for each subscription, and failing ones never take the last place, so that a
-   * slow receiver delays only its own.
-   */
+  /** Makes the due deliveries, one at a time for each subscription. One place is kept free of failing receivers. */
   async run(): Promise<void> {
     const began = Date.now();
     const running = new Map<string, Promise<void>>();

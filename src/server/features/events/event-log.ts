@@ -80,7 +80,7 @@ export class EventLog {
     this.#totals = undefined;
   }
 
-  /** A random name of this log, which its cursors have: those of a deleted log are others'. */
+  /** A random id of this log, part of its cursors: a cursor of a deleted log is not taken for one of this log. */
   get epoch(): string {
     const { kv } = this.#storage;
     const known = kv.get<string>(EPOCH);

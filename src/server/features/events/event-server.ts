@@ -24,7 +24,7 @@ import {
   logOf,
   type Events,
   type Page,
-  type Reading,
+  type ReadRequest,
   type ShownSubscription,
 } from "./events-object.ts";
 import { limits } from "./limits.ts";
@@ -38,8 +38,8 @@ import {
   type Occurrence,
 } from "./wire.ts";
 
-/** Who asks. */
-export interface Asking {
+/** The caller of a request about events. */
+export interface EventCaller {
   principal: Principal;
   access: Access;
   /** Hosts by which this server was reached, besides those of its settings. */
@@ -66,7 +66,7 @@ export class EventServer {
   }
 
   /** `events/list`. Streams are for clients of 2026-07-28 alone. */
-  async list({ cursor }: Json, { access }: Asking, canPush: boolean): Promise<Json> {
+  async list({ cursor }: Json, { access }: EventCaller, canPush: boolean): Promise<Json> {
     const types = typesFor(await this.#kernel.registry(), access);
     return pageOf(
       "events",
@@ -76,36 +76,36 @@ export class EventServer {
   }
 
   /** `events/poll`. */
-  async poll(params: Json, asking: Asking): Promise<Json> {
+  async poll(params: Json, caller: EventCaller): Promise<Json> {
     const given = eventParams("poll", params);
-    const reading = await this.#readingOf(given, asking);
+    const { reading } = await this.#resolved(given, caller);
     const most = Math.min(given.maxEvents ?? limits.polledEvents, limits.polledEvents);
-    const page = await this.#at<Page>(asking, (log) => log.poll(reading, most));
+    const page = await this.#at<Page>(caller, (log) => log.poll(reading, most));
     return { ...page, nextPollMs: limits.pollMs };
   }
 
   /** `events/stream`: the stream. */
   async stream(
     params: Json,
-    asking: Asking,
+    caller: EventCaller,
     id: string | number,
   ): Promise<ReadableStream<Uint8Array>> {
-    const reading = await this.#readingOf(eventParams("stream", params), asking);
-    return unsettled(await this.#logOf(asking.principal).stream(reading, id));
+    const { reading } = await this.#resolved(eventParams("stream", params), caller);
+    return unsettled(await this.#logOf(caller.principal).stream(reading, id));
   }
 
   /** `events/subscribe`. */
-  async subscribe(params: Json, asking: Asking): Promise<SubscriptionGrant> {
+  async subscribe(params: Json, caller: EventCaller): Promise<SubscriptionGrant> {
     const given = eventParams("subscribe", params);
     const { delivery, ttlMs } = given;
-    const { principal, hosts = [], takesControl = false } = asking;
+    const { principal, hosts = [], takesControl = false } = caller;
     if (delivery.mode !== "webhook")
       throw eventFault(
         "unsupported",
         'delivery.mode must be "webhook". Use events/poll or events/stream for the others.',
         { feature: "delivery.mode", value: delivery.mode.slice(0, 50) },
       );
-    const { type, ...reading } = await this.#typedReadingOf(given, asking);
+    const { type, reading } = await this.#resolved(given, caller);
     if (principal.name === ANONYMOUS.name)
       throw eventFault(
         "forbidden",
@@ -117,13 +117,20 @@ export class EventServer {
     if (problem?.isForbidden)
       throw eventFault("forbidden", `${problem.text}.`, { reason: "host_not_allowed" });
     if (problem) throw new Fault("invalid_params", `params.${problem.text}.`);
+    const { name, arguments: filter, ...position } = reading;
     const request = {
-      ...{ type: reading.key, isShared: reading.isShared, caller: reading.caller, ttlMs },
-      ...{ cursor: reading.cursor, maxAgeMs: reading.maxAgeMs },
+      ...position,
+      ttlMs,
       id: await subscriptionId(principal, { ...given, url: delivery.url }),
       spec: {
-        ...{ principal, takesControl, servlet: type.servlet, own: type.own, name: type.name },
-        ...{ arguments: reading.arguments, url: delivery.url, secret: delivery.secret },
+        principal,
+        takesControl,
+        servlet: type.servlet,
+        own: type.own,
+        name,
+        arguments: filter,
+        url: delivery.url,
+        secret: delivery.secret,
       },
     };
     // Not again if the object dies: a receiver would be verified twice.
@@ -132,7 +139,7 @@ export class EventServer {
   }
 
   /** `events/unsubscribe`. An event that is gone can be unsubscribed from, too. */
-  async unsubscribe(params: Json, { principal }: Asking): Promise<Json> {
+  async unsubscribe(params: Json, { principal }: EventCaller): Promise<Json> {
     const given = eventParams("unsubscribe", params);
     const id = await subscriptionId(principal, { ...given, url: given.delivery.url });
     if (await this.end(principal, id)) return {};
@@ -140,9 +147,9 @@ export class EventServer {
   }
 
   /** The next event after the cursor; waits at most `ms` for it. */
-  async next(params: Json, asking: Asking, ms: number): Promise<Page> {
-    const reading = await this.#readingOf(eventParams("stream", params), asking);
-    return this.#at(asking, (log) => log.next(reading, ms));
+  async next(params: Json, caller: EventCaller, ms: number): Promise<Page> {
+    const { reading } = await this.#resolved(eventParams("stream", params), caller);
+    return this.#at(caller, (log) => log.next(reading, ms));
   }
 
   /** The newest event of a type for this caller; undefined if none is stored. */
@@ -186,32 +193,32 @@ export class EventServer {
   }
 
   /** Calls the log of the caller, again if its object dies: for work that can be repeated. */
-  async #at<T>({ principal }: Asking, work: (log: Log) => Promise<unknown>): Promise<T> {
+  async #at<T>({ principal }: EventCaller, work: (log: Log) => Promise<unknown>): Promise<T> {
     return unsettled((await retry(() => work(this.#logOf(principal)))) as Settled<T>);
   }
 
-  /** What to read, from the params of a request. Throws `invalid_params` and the extension's faults. */
-  async #readingOf(given: ReadingParams, asking: Asking): Promise<Reading> {
-    const { key, type, ...reading } = await this.#typedReadingOf(given, asking);
-    return { ...reading, type: key, name: type.name };
-  }
-
-  async #typedReadingOf(
-    { name, cursor = null, maxAgeMs, ...params }: ReadingParams,
-    { access, principal }: Asking,
-  ) {
+  /** The type and what to read of it, from the params of a request. Throws `invalid_params` and the extension's faults. */
+  async #resolved(
+    { name, cursor = null, maxAgeMs, ...params }: ReadParams,
+    { access, principal }: EventCaller,
+  ): Promise<{ type: EventType; reading: ReadRequest }> {
     const type = typeNamed(name, await this.#kernel.registry(), access);
-    const given = params.arguments ?? {};
-    demandEventArguments(type, given);
-    return {
-      ...{ type, key: typeKey(type), isShared: type.isShared, arguments: given, cursor },
+    const filter = params.arguments ?? {};
+    demandEventArguments(type, filter);
+    const reading = {
+      type: typeKey(type),
+      name: type.name,
+      isShared: type.isShared,
+      arguments: filter,
+      cursor,
       caller: callerKey(principal),
       ...(typeof maxAgeMs === "number" && { maxAgeMs }),
     };
+    return { type, reading };
   }
 }
 
-interface ReadingParams {
+interface ReadParams {
   name: string;
   arguments?: Json | undefined;
   cursor?: string | null | undefined;

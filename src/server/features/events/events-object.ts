@@ -48,8 +48,8 @@ export interface EventsServer extends DeliveryServer {
 export const EVERYONE = "everyone";
 export const logOf = (caller: string): string => `caller ${caller}`;
 
-/** A reader of events of one type. */
-export interface Reading extends EventQuery {
+/** A request to read events of one type. */
+export interface ReadRequest extends EventQuery {
   /** The name that the client used. */
   name: string;
   /** Null for events from now on. */
@@ -68,7 +68,7 @@ export interface Page {
 }
 
 /** A request for a webhook subscription. */
-export interface SubscriptionRequest extends Omit<Reading, "name" | "arguments"> {
+export interface SubscriptionRequest extends Omit<ReadRequest, "name" | "arguments"> {
   id: string;
   spec: SubscriptionSpec;
   /** The time to live that the client wants; null for one without end. */
@@ -88,7 +88,7 @@ export interface ShownSubscription extends DeliveryStatus {
 }
 
 /** Where this log has read the log for everyone up to. */
-interface Synced {
+interface SharedPosition {
   epoch: string;
   seq: number;
 }
@@ -167,7 +167,7 @@ export class Events extends DurableObject<EventsEnv> {
   }
 
   /** Events after the cursor, at most `most`. */
-  poll(reading: Reading, most: number): Promise<Settled<Page>> {
+  poll(reading: ReadRequest, most: number): Promise<Settled<Page>> {
     return settled(async () => {
       await this.#begin(reading);
       const position = this.#log.position(reading, reading.cursor, reading.maxAgeMs);
@@ -203,7 +203,7 @@ export class Events extends DurableObject<EventsEnv> {
   }
 
   /** Opens a stream of events, which the caller must read or cancel. Throws `too_many` and `exhausted`. */
-  stream(reading: Reading, id: RequestId): Promise<Settled<ReadableStream<Uint8Array>>> {
+  stream(reading: ReadRequest, id: RequestId): Promise<Settled<ReadableStream<Uint8Array>>> {
     return settled(async () => {
       await this.#begin(reading);
       const { name, caller, cursor, maxAgeMs, type, isShared } = reading;
@@ -216,7 +216,7 @@ export class Events extends DurableObject<EventsEnv> {
   }
 
   /** The next event after the cursor; waits at most `ms` for it. Throws `too_many`. */
-  next(reading: Reading, ms: number): Promise<Settled<Page>> {
+  next(reading: ReadRequest, ms: number): Promise<Settled<Page>> {
     return settled(async () => {
       if (this.#waits >= limits.eventWaits)
         throw new Fault(
@@ -280,7 +280,7 @@ export class Events extends DurableObject<EventsEnv> {
           ? await this.#backlog(reading, cursor, maxAgeMs)
           : { seqs: [], position: undefined };
       const state = this.#store.state(id);
-      // Again: others may have been granted meanwhile.
+      // Check again: other subscriptions may have been granted meanwhile.
       if (state === undefined) this.#demandRoom(id);
       this.ctx.storage.transactionSync(() => {
         write();
@@ -402,7 +402,7 @@ export class Events extends DurableObject<EventsEnv> {
   }
 
   /** In the object for everyone: new events after this position. */
-  async since(known: Synced | undefined): Promise<SharedPage> {
+  async since(known: SharedPosition | undefined): Promise<SharedPage> {
     this.#use();
     const { epoch, head, lastDropped } = this.#log;
     const isKnown = known !== undefined && known.epoch === epoch;
@@ -482,7 +482,7 @@ export class Events extends DurableObject<EventsEnv> {
   }
 
   /** Begins to read events of a type. Counts an object that is new. */
-  async #begin({ caller, isShared }: Pick<Reading, "caller" | "isShared">): Promise<void> {
+  async #begin({ caller, isShared }: Pick<ReadRequest, "caller" | "isShared">): Promise<void> {
     if (!this.#isUsed) await this.#server.countStored(caller);
     if (this.#use()) await this.#plan();
     if (isShared) await this.#sync();
@@ -555,7 +555,7 @@ export class Events extends DurableObject<EventsEnv> {
     const { kv } = this.ctx.storage;
     const specs = await this.#store.specs();
     for (;;) {
-      const known = kv.get<Synced>(SYNCED);
+      const known = kv.get<SharedPosition>(SYNCED);
       const { epoch, head, lastDropped, events } = await everyone.since(known);
       const isKnown = known?.epoch === epoch;
       const hasMissed = known !== undefined && (!isKnown || lastDropped > known.seq);
@@ -582,8 +582,8 @@ export class Events extends DurableObject<EventsEnv> {
   /** Has the object for everyone wake this one until then (Unix ms), at least. */
   async #listen(until: number): Promise<void> {
     const head = await this.#enlist(until);
-    const { seq = 0 } = this.ctx.storage.kv.get<Synced>(SYNCED) ?? {};
-    // Of events since the last copy it was not told.
+    const { seq = 0 } = this.ctx.storage.kv.get<SharedPosition>(SYNCED) ?? {};
+    // It was not woken for events since the last copy.
     if (head > seq) await this.#sync();
   }
 

@@ -57,7 +57,7 @@ const own = addLimits({
     usualSubscriptionMs: 3_600_000,
     /** Deliveries that wait for one receiver: the oldest are given up, and the receiver is told of a gap. */
     pendingDeliveries: 500,
-    /** Requests to receivers that one caller's object makes at once: the platform allows six. */
+    /** Requests to receivers that one caller's object makes at once, one less to failing receivers: the platform allows six. */
     deliveriesAtOnce: 5,
     /** Verifications of receivers that one caller may cause in a minute: each is a request to a host that it names. */
     verificationsPerMinute: 10,

@@ -6,11 +6,11 @@ import type { Exchange, MethodRow, Methods } from "../../kernel/mcp/method.ts";
 import { demandStream } from "../../kernel/mcp/wire/reply.ts";
 import { whileGranted } from "../../kernel/mcp/wire/subscription.ts";
 import type { SessionCall, SessionParts } from "../sessions/session-store.ts";
-import type { Asking, EventServer } from "./event-server.ts";
+import type { EventCaller, EventServer } from "./event-server.ts";
 import { LIST, POLL, STREAM, SUBSCRIBE, takesControlBodies, UNSUBSCRIBE } from "./wire.ts";
 
 /** Answers a method; `isModern` for a client of 2026-07-28. */
-type Answer = (params: Json, asking: Asking, isModern: boolean) => Promise<object>;
+type Answer = (params: Json, caller: EventCaller, isModern: boolean) => Promise<object>;
 
 /** The rows of the methods. Without types of events they are unknown, as on a server without the feature. */
 export function eventMethods(server: EventServer, hasTypes: () => Promise<boolean>): Methods {
@@ -22,18 +22,18 @@ export function eventMethods(server: EventServer, hasTypes: () => Promise<boolea
     async modern({ params }, exchange, client) {
       await demandTypes(method);
       const takesControl = takesControlBodies(client.capabilities);
-      return (await answer(params, { ...askingIn(exchange), takesControl }, true)) as Json;
+      return (await answer(params, { ...callerOf(exchange), takesControl }, true)) as Json;
     },
     async stateless(params: Json, exchange: Exchange) {
       await demandTypes(method);
-      return (await answer(params, askingIn(exchange), false)) as Json;
+      return (await answer(params, callerOf(exchange), false)) as Json;
     },
   });
   const answers: Record<string, Answer> = {
-    [LIST]: (params, asking, isModern) => server.list(params, asking, isModern),
-    [POLL]: (params, asking) => server.poll(params, asking),
-    [SUBSCRIBE]: (params, asking) => server.subscribe(params, asking),
-    [UNSUBSCRIBE]: (params, asking) => server.unsubscribe(params, asking),
+    [LIST]: (params, caller, isModern) => server.list(params, caller, isModern),
+    [POLL]: (params, caller) => server.poll(params, caller),
+    [SUBSCRIBE]: (params, caller) => server.subscribe(params, caller),
+    [UNSUBSCRIBE]: (params, caller) => server.unsubscribe(params, caller),
   };
   return {
     ...Object.fromEntries(
@@ -46,7 +46,7 @@ export function eventMethods(server: EventServer, hasTypes: () => Promise<boolea
       async stream({ id, params }, exchange) {
         await demandTypes(STREAM);
         demandStream(exchange.accepts);
-        const stream = await server.stream(params, askingIn(exchange), id);
+        const stream = await server.stream(params, callerOf(exchange), id);
         return streamResponse(whileGranted(stream, exchange));
       },
     },
@@ -54,7 +54,7 @@ export function eventMethods(server: EventServer, hasTypes: () => Promise<boolea
 }
 
 /** The caller of a request, and the hosts by which it has reached this server. */
-function askingIn({ principal, registry, headers, pages }: Exchange): Asking {
+function callerOf({ principal, registry, headers, pages }: Exchange): EventCaller {
   const host = headers.get("host");
   const names = [host === null ? undefined : `https://${host}`, pages].flatMap((url) => {
     const name = url === undefined ? undefined : URL.parse(url)?.hostname;

@@ -1,4 +1,4 @@
-/** What a subscriber may still have. */
+/** Whether a subscriber may still receive an event. */
 import { Fault } from "../../kernel/core/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { argumentIssues, currentType, mayHear } from "./event-types.ts";

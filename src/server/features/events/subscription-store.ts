@@ -236,10 +236,7 @@ export class SubscriptionStore {
     this.#sql.exec("UPDATE webhooks SET gap = 1 WHERE shared = 1");
   }
 
-  /**
-   * The due deliveries of active subscriptions, the oldest of each: those of failing ones last, and otherwise in turn, the
-   * one that was served last at the end.
-   */
+  /** The oldest due delivery of each active subscription: healthy subscriptions first, in turn, then failing ones. */
   due(now: number): Delivery[] {
     const query = `SELECT webhook, seq, deliveries.attempts AS attempts, failed IS NOT NULL AS failing FROM webhooks
       JOIN deliveries ON webhook = id AND seq =

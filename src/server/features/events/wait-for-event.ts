@@ -11,7 +11,7 @@ import { eventUri, typesFor } from "./event-types.ts";
 import { limits } from "./limits.ts";
 
 /** What a task stores until it looks again. */
-interface Looked {
+interface EarlierLook {
   cursor?: string;
   /** True if events were missing at an earlier look. */
   truncated?: boolean;
@@ -19,11 +19,13 @@ interface Looked {
   ends?: number;
 }
 
-const lookedBefore = ({ taskId, input }: CallContext): Looked =>
-  taskId === undefined || input?.state === undefined ? {} : (JSON.parse(input.state) as Looked);
+const earlierLook = ({ taskId, input }: CallContext): EarlierLook =>
+  taskId === undefined || input?.state === undefined
+    ? {}
+    : (JSON.parse(input.state) as EarlierLook);
 
 /** The pause of a task before it looks again. */
-function lookAgain(looked: Looked & { ends: number }): Wait {
+function lookAgain(looked: EarlierLook & { ends: number }): Wait {
   const ms = Math.min(limits.eventLookMs, looked.ends - Date.now());
   const state = JSON.stringify(looked);
   return new Wait({ kind: "sleep", until: Date.now() + ms, ms }, state);
@@ -78,7 +80,7 @@ export const waitForEvent = (
     const byUri = types.find((type) => eventUri(type) === params["name"]);
     const asked = byUri === undefined ? params : { ...params, name: byUri.name };
     const latest = Date.now() + Number(timeout) * 1000;
-    const { cursor, ...looked } = lookedBefore(call);
+    const { cursor, ...looked } = earlierLook(call);
     // Not longer than it was to wait if the clock was set back.
     const ends = Math.min(looked.ends ?? latest, latest);
     const since = cursor === undefined ? asked : { ...asked, cursor };

@@ -201,7 +201,7 @@ export const deliveryHeaders = (of: {
   "x-mcp-subscription-id": of.subscription,
 });
 
-/** What a missing event type, or a missing subscription, is told as. */
+/** The faults for a missing type of events, and for a missing subscription. */
 export const noEvent = (name: string, hint = ""): Fault =>
   eventFault("notFound", `There is no event ${name.slice(0, 100)} here.${hint} See events/list.`, {
     kind: "event",
@@ -209,6 +209,6 @@ export const noEvent = (name: string, hint = ""): Fault =>
 export const noSubscription = (): Fault =>
   eventFault(
     "notFound",
-    "You have no such subscription: it has ended, or its url, name or arguments are others.",
+    "You have no such subscription: it has ended, or its url, name or arguments differ.",
     { kind: "subscription" },
   );
