@@ -41,7 +41,7 @@ describe("the resource of a type of events", () => {
     expect(resources.find(({ uri }: any) => uri === URI)).toMatchObject({
       name: "note.added",
       mimeType: "application/json",
-      description: expect.stringMatching(/^A note was added/),
+      description: expect.stringMatching(/^A note was added\. The newest/),
     });
     const read = async (of: Caller, uri = URI) =>
       JSON.parse((await of.ask("resources/read", { uri })).contents[0].text);

@@ -19,7 +19,7 @@ export function eventsContributor(
       const resource = {
         uri,
         name: own,
-        description: `${spec.description} The newest of these events, as JSON; null if there is none. Subscribe to hear of the next.`,
+        description: `${spec.description.replace(/(?<![.!?])$/, ".")} The newest of these events, as JSON; null if there is none. Subscribe to be told of the next.`,
         mimeType: "application/json",
       };
       return {
