@@ -157,6 +157,13 @@ describe("events/subscribe", () => {
     "https://169.254.169.254/latest",
     "https://0x7f.1/",
     "https://2130706433/",
+    "https://127.0.0.1./",
+    "https://①②⑦.⓪.⓪.①/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[2002:7f00:1::]/",
+    "https://100.64.0.1/",
+    "https://LOCALHOST%2e/",
     "https://localhost/hook",
     "https://localhost./hook",
     "https://intranet/hook",
@@ -176,6 +183,11 @@ describe("events/subscribe", () => {
 
   test.each([
     ["its public URL", { PUBLIC_URL: "https://mcp.example.com" }, "https://mcp.example.com/mcp"],
+    [
+      "that in wide letters",
+      { PUBLIC_URL: "https://mcp.example.com" },
+      "https://ｍcp。example.com",
+    ],
     ["that with a dot", { PUBLIC_URL: "https://mcp.example.com" }, "https://mcp.example.com./x"],
     ["another of its hosts", { ALLOWED_HOSTS: "b.example.org" }, "https://B.example.org:8443/"],
   ])("refuses the server itself: %s", async (_what, variables, url) => {
