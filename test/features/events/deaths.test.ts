@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { EVERYONE } from "../../../src/server/features/events/events-object.ts";
 import { Alarm } from "../../../src/server/kernel/storage/alarm.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
 import { SubscriptionStore } from "../../../src/server/features/events/subscription-store.ts";
 import {
   accepting,
@@ -101,6 +102,16 @@ describe("an object that dies", () => {
     const again = await ada.ask("events/subscribe", params);
     expect(again.id).toBe(id);
     expect(own.receivers.of(url)).toHaveLength(3);
+  });
+
+  test("ends a subscription while the keys are away", async () => {
+    const ada = await caller();
+    const params = webhook(own.receivers.add());
+    await ada.ask("events/subscribe", params);
+    await die(objectFor(ada));
+    vi.spyOn(Sealer.prototype, "open").mockRejectedValue(new Error("away"));
+    expect(await ada.ask("events/unsubscribe", params)).toMatchObject({});
+    expect((await ada.send("events/unsubscribe", params)).error?.code).toBe(-32011);
   });
 
   test("keeps its events and their cursors", async () => {
