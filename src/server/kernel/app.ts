@@ -68,8 +68,9 @@ export function createApp(kernel: Kernel) {
     if (finding.has(c.req.path)) c.req.raw = withoutHeader(c.req.raw, "origin");
     const origin = c.req.raw.headers.get("origin");
     if (origin !== null || !isProbe(c.req)) checkOrigin(c.req.raw, origin, policy);
-    if (told.length > 0 && (served === undefined || served !== kernel.known))
-      waitUntil(tellServed(c.req.raw).catch(tellAgain));
+    const isTold = told.length === 0 || (served !== undefined && served === kernel.known);
+    // Features give the address of this request to others as the server's own: a Host header may name any.
+    if (!isTold && isServed(c.req.raw, policy)) waitUntil(tellServed(c.req.raw).catch(tellAgain));
     return origin === null ? next() : readable(c, next);
   });
 

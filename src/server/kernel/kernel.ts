@@ -135,7 +135,10 @@ export interface Started {
    * stored something.
    */
   forget?(caller: string): Promise<void | readonly string[]>;
-  /** Called with the first request of an isolate, and whenever other servlets are served. */
+  /**
+   * Called with the first request of an isolate to an address of this server, and with the next one whenever other
+   * servlets are served.
+   */
   served?(registry: Registry, request: Request): Promise<void>;
   /** Members to add to the response of `/health`. */
   health?: object;

@@ -1,5 +1,5 @@
 import { env as bound } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../../src/server/kernel/app.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
 import { RUNS } from "../../../src/server/kernel/settings/own-names.ts";
@@ -122,6 +122,19 @@ describe("a request for another host is misdirected", () => {
     expect((await get(env, `${at}/health`)).status).toBe(200);
     const allowed = await get({ ...env, ALLOWED_HOSTS: "box.local" }, "https://box.local/nope");
     expect(allowed.status).toBe(404);
+  });
+
+  test("and no feature takes its address for the server's own", async () => {
+    const kernel = new Kernel(bundle, { ...bound, [RUNS]: "self-hosted" });
+    const told: string[] = [];
+    Object.assign(kernel.started[0]!, {
+      served: async (_registry: unknown, { url }: Request) => void told.push(url),
+    });
+    const app = createApp(kernel);
+    for (const path of ["/mcp", "/health"]) await app.fetch(new Request(`${others[0]}${path}`));
+    const own = "http://localhost:8787/health";
+    await app.fetch(new Request(own));
+    await vi.waitFor(() => expect(told).toEqual([own]));
   });
 
   test("and is not where neither is so", async () => {
