@@ -1,4 +1,5 @@
 // @module-tag console
+import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
 import { callOf, prepare, textIn } from "../../worker/calls/client.ts";
 import { hashed } from "../../worker/auth/key-holders.ts";
@@ -9,6 +10,7 @@ import {
   github,
   hookServer,
   json,
+  objectOf,
   prepareWorld,
   SECRET,
   shownOf,
@@ -71,6 +73,23 @@ test("operators send a delivery again, which runs once more", async () => {
   expect(effects.map(({ what }) => what.request.body)).toEqual(['{"a":1}', '{"a":1}']);
   // Without the form's token nothing is sent.
   await boss.send(PATH, { ...fields, token: "" });
+  expect((await shownOf("github")).deliveries).toHaveLength(2);
+});
+
+test("a delivery is sent again once, also if its object dies before it answers", async () => {
+  await deliver(github("{}"), GITHUB);
+  await untilEffects(1);
+  const boss = await signedIn("boss", PATH);
+  const fields = formWith((await boss.fetch(PATH)).html, "Send again");
+  const object = objectOf("github");
+  vi.spyOn(env.HOOKS!, "getByName").mockReturnValueOnce({
+    async again(...args: Parameters<typeof object.again>) {
+      await object.again(...args);
+      throw new Error("It dies.");
+    },
+  } as unknown as typeof object);
+  await boss.send(PATH, fields);
+  await untilEffects(2);
   expect((await shownOf("github")).deliveries).toHaveLength(2);
 });
 

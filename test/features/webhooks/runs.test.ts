@@ -121,7 +121,7 @@ describe("a run that cannot begin", () => {
     );
     begun.mockRestore();
     const of = { servlet: "hooked", hook: "github" };
-    expect(await objectOf("github").again(of, await taskOf())).toEqual({ value: true });
+    expect(await objectOf("github").again(of, await taskOf(), "one")).toEqual({ value: true });
     await untilEffects(1);
     const { deliveries } = await shownOf("github");
     expect(deliveries.map(({ isAgain }) => isAgain)).toEqual([true, false]);
@@ -136,7 +136,7 @@ describe("a run that cannot begin", () => {
     // It has its run yet to come.
     const [waiting] = (await shownOf("github")).deliveries;
     const of = { servlet: "hooked", hook: "github" };
-    expect(await objectOf("github").again(of, waiting!.task)).toEqual({ value: false });
+    expect(await objectOf("github").again(of, waiting!.task, "one")).toEqual({ value: false });
     begun.mockRestore();
     await untilEffects(2);
     limited({ waitingDeliveries: 1000, waitingDeliveryBytes: 1 });
@@ -243,11 +243,11 @@ describe("what is stored", () => {
 
   test("is nothing of what cannot be sent again", async () => {
     const of = { servlet: "hooked", hook: "github" };
-    expect(await objectOf("github").again(of, "unknown")).toEqual({ value: false });
+    expect(await objectOf("github").again(of, "unknown", "one")).toEqual({ value: false });
     await deliver(github("{}"), GITHUB);
     await untilEffects(1);
     const other = { servlet: "hooked", hook: "shop" };
-    expect(await objectOf("github").again(other, await taskOf())).toEqual({ value: false });
+    expect(await objectOf("github").again(other, await taskOf(), "one")).toEqual({ value: false });
   });
 
   test("is as many ids as the limit says", async () => {

@@ -46,8 +46,8 @@ export interface Received extends HookRef {
   origin?: string | undefined;
 }
 
-/** A delivery to store; one that is sent again is no repeat. */
-type Kept = Omit<Received, "repeat" | "token"> & { repeat?: string };
+/** A delivery to store. */
+type Kept = Omit<Received, "token">;
 
 /** The webhook of a caller, as it is sealed. */
 interface OwnHook {
@@ -135,16 +135,22 @@ export class HookObject extends DurableObject<object> {
     });
   }
 
-  /** Runs a stored delivery again, as another one; false if it is no longer stored, or its run has yet to begin. */
-  again({ servlet, hook }: HookRef, task: string): Promise<Settled<boolean>> {
+  /**
+   * Runs a stored delivery again, as another one; false if it is no longer stored, or its run has yet to begin. A second
+   * call with the same `request` runs nothing.
+   */
+  again({ servlet, hook }: HookRef, task: string, request: string): Promise<Settled<boolean>> {
     return settled(async () => {
       const row = this.#row(task);
       if (row?.servlet !== servlet || row.hook !== hook || row.state === "kept") return false;
       const input = await this.#input(task);
       if (input === undefined) return false;
       this.#demandRoom(row);
-      const of = { servlet, hook, bytes: row.bytes, origin: row.origin ?? undefined, input };
-      await this.#keep(of, { now: Date.now(), isOwn: row.own === 1, isAgain: true });
+      const again = {
+        ...{ servlet, hook, bytes: row.bytes, origin: row.origin ?? undefined, input },
+        repeat: await hexDigest(`again ${request}`),
+      };
+      await this.#keep(again, { now: Date.now(), isOwn: row.own === 1, isAgain: true });
       return true;
     });
   }
@@ -368,7 +374,6 @@ export class HookObject extends DurableObject<object> {
   }
 
   #isRepeated({ servlet, hook, repeat }: Omit<Kept, "input">): boolean {
-    if (repeat === undefined) return false;
     const query = "SELECT 1 FROM delivery_ids WHERE hook = ? AND id = ?";
     return hasRow(this.#sql, query, keyOf({ servlet, hook }), repeat);
   }
@@ -424,11 +429,10 @@ export class HookObject extends DurableObject<object> {
         "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, 'kept', ?, 0, NULL, ?, ?, ?)",
         ...[task, servlet, hook, now, bytes, now, origin, Number(isOwn), Number(isAgain)],
       );
-      if (repeat !== undefined)
-        this.#sql.exec(
-          "INSERT INTO delivery_ids VALUES (?, ?, ?)",
-          ...[keyOf({ servlet, hook }), repeat, now],
-        );
+      this.#sql.exec(
+        "INSERT INTO delivery_ids VALUES (?, ?, ?)",
+        ...[keyOf({ servlet, hook }), repeat, now],
+      );
     });
     // In one commit with the rows above, as nothing is awaited between.
     await this.#setAlarm(now);

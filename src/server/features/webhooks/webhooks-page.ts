@@ -80,9 +80,9 @@ export const webhooksPage = (kernel: PageKernel, hooks: HookObjects): ConsolePag
     };
   },
   async post(form, by) {
-    const { of, task } = actIn(form);
+    const { of, task, request } = actIn(form);
     if (form.get("do") !== "again") return PATH;
-    const again = await hooks.ofServlet(of, async (object) => object.again(of, task));
+    const again = await hooks.ofServlet(of, async (object) => object.again(of, task, request));
     if (unsettled(again))
       await kernel.recordAct(by, "page", `Sent a delivery to ${of.servlet}/${of.hook} again.`);
     return PATH;
@@ -137,18 +137,19 @@ export const ownWebhooksPage = (
     };
   },
   async post(form, by) {
-    const { of, task } = actIn(form);
+    const { of, task, request } = actIn(form);
     const what = form.get("do");
     if (what === "revoke") await hooks.ofCaller(by, async (object) => object.revoke(of));
     if (what === "again")
-      unsettled(await hooks.ofCaller(by, async (object) => object.again(of, task)));
+      unsettled(await hooks.ofCaller(by, async (object) => object.again(of, task, request)));
     return OWN_PATH;
   },
 });
 
-const actIn = (form: URLSearchParams): { of: HookRef; task: string } => ({
+const actIn = (form: URLSearchParams): { of: HookRef; task: string; request: string } => ({
   of: { servlet: form.get("servlet") ?? "", hook: form.get("hook") ?? "" },
   task: form.get("task") ?? "",
+  request: crypto.randomUUID(),
 });
 
 const missing = (name: string): Markup =>
