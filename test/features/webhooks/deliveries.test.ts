@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { clock, limited, newAddress, prepare } from "../../worker/calls/client.ts";
 import {
@@ -397,6 +398,28 @@ describe("a flood", () => {
     await untilEffects(4);
     clock.aheadMs = 60_000;
     expect((await deliver(github("{}"), to("github", { server }))).status).toBe(202);
+  });
+
+  test("that uses up what a day may store leaves the servlet's other webhooks theirs", async () => {
+    const server = hookServer();
+    const counters = env.ATTEMPTS!;
+    const counterOf = counters.getByName.bind(counters);
+    const used = new Set<string>();
+    const named = vi.spyOn(counters, "getByName").mockImplementation((name) => {
+      if (name.startsWith("kept ")) used.add(name);
+      return counterOf(name);
+    });
+    await deliver(github("{}"), to("github", { server }));
+    await untilEffects(1);
+    expect(used.size).toBe(1);
+    const full = { take: async () => 60_000 } as unknown as ReturnType<typeof counterOf>;
+    named.mockImplementation((name) => (used.has(name) ? full : counterOf(name)));
+    await deliver(github("{}"), to("github", { server }));
+    await deliver(shop("{}"), to("shop", { server }));
+    await untilEffects(2);
+    await vi.waitFor(async () =>
+      expect((await shownOf("github")).deliveries[0]!.why).toMatch(/Too many stored/),
+    );
   });
 
   test("of repeats costs their sender nothing of that", async () => {

@@ -14,6 +14,8 @@ export interface UnattendedRun {
   ref: CallRef;
   /** `_meta`, for the servlet. */
   meta: Json;
+  /** The key under which what it stores is counted; that of its principal if absent. */
+  countedAs?: string | undefined;
   /** The origin of the pages on which its questions are answered; absent if nobody could open them. */
   origin?: string | undefined;
 }
@@ -21,8 +23,8 @@ export interface UnattendedRun {
 export interface UnattendedRuns {
   newId(): string;
   /**
-   * Settles when the run is durable. Throws as `Registry.resolve` if there is nothing to run, and `too_many` if its
-   * principal has stored too much.
+   * Settles when the run is durable. Throws as `Registry.resolve` if there is nothing to run, and `too_many` if too
+   * much was stored under its key.
    */
   begin(run: UnattendedRun): Promise<void>;
   /** Its status, as of a task; undefined once it is no longer stored. */
@@ -35,19 +37,17 @@ export function unattendedRuns(
   kernel: Pick<Kernel, "registry" | "countStored" | "settings">,
 ): UnattendedRuns | undefined {
   if (tasks === undefined) return undefined;
-  const of = (principal: Principal) =>
-    tasks({ ...principal, isAtPage: true }, (bytes) =>
-      kernel.countStored(callerKey(principal), bytes),
-    );
+  const of = (principal: Principal, countedAs = callerKey(principal)) =>
+    tasks({ ...principal, isAtPage: true }, (bytes) => kernel.countStored(countedAs, bytes));
   return {
     newId: () => of({ name: "" }).newId(),
-    async begin({ id, principal, ref, meta, origin }) {
+    async begin({ id, principal, countedAs, ref, meta, origin }) {
       const entry = await (await kernel.registry()).for({ principal }).resolve(ref);
       const about = aboutOf(entry);
       const hasPages = origin !== undefined && kernel.settings.LINKS === "on";
       const link = hasPages && { link: { origin, isTyped: false } };
       const call = { id, meta, principal, client: NOBODY, ref, about, ...link };
-      await of(principal).create(call, undefined, { id, isRetried: true });
+      await of(principal, countedAs).create(call, undefined, { id, isRetried: true });
     },
     async statusOf(principal, id) {
       return (await of(principal).handedOver(id, { isAny: true }))?.view.status;

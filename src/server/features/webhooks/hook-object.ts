@@ -259,6 +259,8 @@ export class HookObject extends DurableObject<object> {
       if (unattended === undefined) throw new Fault("unavailable", "TASKS is not bound.");
       await unattended.begin({
         ...{ id: task, principal },
+        // A flood at one webhook leaves the others of its servlet, and its schedules, what they may store.
+        ...(own === 0 && { countedAs: `${principal.name} webhook ${hook}` }),
         ref: { kind: "webhook", name: servlet, input },
         meta: { [UNTRUSTED_META]: `webhook ${hook}` },
         ...(origin !== null && { origin }),
