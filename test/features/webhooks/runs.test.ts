@@ -210,6 +210,18 @@ describe("if the object dies", () => {
   });
 });
 
+test("after the clock was set back, the next delivery has earlier ones begin, too", async () => {
+  const begun = beginning(fails);
+  clock.aheadMs = 10 * 86_400_000;
+  await deliver(github("{}"), GITHUB);
+  await runDurableObjectAlarm(objectOf("github"));
+  expect(begun).toHaveBeenCalled();
+  begun.mockRestore();
+  clock.aheadMs = 0;
+  await deliver(github("{}"), GITHUB);
+  await untilEffects(2);
+});
+
 describe("what is stored", () => {
   test("is sealed", async () => {
     const body = json({ text: "a secret of the sender" });

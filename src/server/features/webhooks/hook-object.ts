@@ -202,7 +202,8 @@ export class HookObject extends DurableObject<object> {
   /** What a page shows of them. */
   async shown(): Promise<ShownHooks> {
     if (!this.#hasTables) return { deliveries: [], refusals: [], own: [] };
-    await this.#keepTime();
+    this.#correctTimes();
+    await this.#demandAlarm();
     const deliveries = this.#sql
       .exec<Row>("SELECT * FROM deliveries ORDER BY at DESC, rowid DESC")
       .toArray()
@@ -233,6 +234,7 @@ export class HookObject extends DurableObject<object> {
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
       if (!this.#hasTables) return;
+      this.#correctTimes();
       // If this object dies meanwhile, another alarm goes on.
       await this.#alarm.set(now + limits.deliveryRetryMs);
       const due = this.#sql
@@ -499,12 +501,16 @@ export class HookObject extends DurableObject<object> {
     else await this.ctx.storage.deleteAlarm();
   }
 
-  /** Sets the alarm again if it was lost, and runs that are due far ahead after the clock was set back. */
-  async #keepTime(): Promise<void> {
+  /** Sets the alarm if none is set, or it was lost. */
+  async #demandAlarm(): Promise<void> {
+    if (!(await this.#alarm.isPlanned())) await this.#setAlarm(Date.now());
+  }
+
+  /** Has runs begin now that are due far ahead since the clock was set back. */
+  #correctTimes(): void {
     const now = Date.now();
     const latest = now + limits.maxDeliveryRetryMs + limits.clockSlackMs;
     this.#sql.exec("UPDATE deliveries SET next = ? WHERE next > ?", now, latest);
-    if (!(await this.#alarm.isPlanned())) await this.#setAlarm(now);
   }
 
   /** True if all that was stored is deleted. */
