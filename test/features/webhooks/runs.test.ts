@@ -262,6 +262,19 @@ describe("what is stored", () => {
     expect(await objectOf("github").again(other, await taskOf(), "one")).toEqual({ value: false });
   });
 
+  test("is how many were refused, for a time", async () => {
+    await deliver(github("{}", { secret: "other" }), GITHUB);
+    await vi.waitFor(async () => expect((await shownOf("github")).refusals).toHaveLength(1));
+    clock.aheadMs = 8 * 86_400_000;
+    expect(await runDurableObjectAlarm(objectOf("github"))).toBe(true);
+    expect(await shownOf("github")).toEqual({ deliveries: [], refusals: [], own: [] });
+    await runInDurableObject(objectOf("github"), async (_one, { storage: { sql } }) =>
+      expect(
+        sql.exec("SELECT name FROM sqlite_master WHERE name = 'deliveries'").toArray(),
+      ).toEqual([]),
+    );
+  });
+
   test("is as many ids as the limit says", async () => {
     limited({ deliveryIds: 2 });
     const server = hookServer();

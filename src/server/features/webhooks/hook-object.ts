@@ -167,6 +167,7 @@ export class HookObject extends DurableObject<object> {
          count = count + excluded.count, at = excluded.at`,
         ...[servlet, hook, refusal, count, Date.now()],
       );
+    await this.#demandAlarm();
   }
 
   /** Stores that this caller has a webhook, and returns its token: the one that it had before, if any. */
@@ -494,7 +495,11 @@ export class HookObject extends DurableObject<object> {
       this.#sql.exec<{ at: number | null }>(query).one().at ?? Infinity;
     const due = least("SELECT MIN(next) AS at FROM deliveries WHERE next IS NOT NULL");
     const ended = least("SELECT MIN(at) AS at FROM deliveries") + limits.taskMs + 1;
-    const old = least("SELECT MIN(at) AS at FROM delivery_ids") + limits.deliveryIdMs + 1;
+    const oldest = Math.min(
+      least("SELECT MIN(at) AS at FROM delivery_ids"),
+      least("SELECT MIN(at) AS at FROM refused_deliveries"),
+    );
+    const old = oldest + limits.deliveryIdMs + 1;
     const at = Math.min(due, Math.max(Math.min(ended, old), now + MINUTE));
     if (at < Infinity) await this.#alarm.set(at);
     else if (this.#isEmpty) await this.ctx.storage.deleteAll();
