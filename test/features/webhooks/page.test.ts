@@ -1,7 +1,7 @@
 // @module-tag console
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
-import { callOf, prepare, textIn } from "../../worker/calls/client.ts";
+import { callOf, limited, prepare, textIn } from "../../worker/calls/client.ts";
 import { hashed } from "../../worker/auth/key-holders.ts";
 import { browser } from "../../worker/pages/browser.ts";
 import {
@@ -99,6 +99,16 @@ test("operators are told of a missing secret", async () => {
   const { text } = await boss.fetch(PATH);
   expect(text).toContain("The secret HOOK_SECRET is missing");
   expect(text).toContain("npx wrangler secret put HOOK_SECRET");
+});
+
+test("operators see the newest of many deliveries, and how many more there are", async () => {
+  for (let nth = 0; nth < 3; nth++) await deliver(github("{}"), GITHUB);
+  await untilEffects(3);
+  limited({ shownDeliveries: 1 });
+  const boss = await signedIn("boss", PATH);
+  const { text, html } = await boss.fetch(PATH);
+  expect(html.match(/Send again/g)).toHaveLength(1);
+  expect(text).toContain("2 earlier ones are not shown.");
 });
 
 test("others neither see that page nor send anything again", async () => {

@@ -184,24 +184,34 @@ const sectionOf = (
     ${warning} ${acts ?? ""} ${deliveriesOf(deliveries, token)} ${refusalsOf(refusals)}
   </section>`;
 
-const deliveriesOf = (deliveries: readonly ShownDelivery[], token: string): Markup =>
-  tableOf({
+/** The newest deliveries: while runs cannot begin, many more may wait. */
+function deliveriesOf(deliveries: readonly ShownDelivery[], token: string): Markup {
+  const { shownDeliveries } = limits;
+  const others = deliveries.length - shownDeliveries;
+  const table = tableOf({
     caption: "Last deliveries",
     columns: ["Received", "Size", "Run", "Action"],
     empty: emptyState("Nothing was received yet"),
-    rows: deliveries.map((one) => [
-      html`${timeTag(one.at)} ${one.isAgain ? badge("sent again", "accent") : ""}`,
-      mebibytes(one.bytes),
-      stateOf(one),
-      token === "" || one.state === "kept"
-        ? ""
-        : postButton(
-            "Send again",
-            { token, do: "again", servlet: one.servlet, hook: one.hook, task: one.task },
-            { about: `the delivery to ${one.servlet}/${one.hook}` },
-          ),
-    ]),
+    rows: deliveries
+      .slice(0, shownDeliveries)
+      .map((one) => [
+        html`${timeTag(one.at)} ${one.isAgain ? badge("sent again", "accent") : ""}`,
+        mebibytes(one.bytes),
+        stateOf(one),
+        token === "" || one.state === "kept"
+          ? ""
+          : postButton(
+              "Send again",
+              { token, do: "again", servlet: one.servlet, hook: one.hook, task: one.task },
+              { about: `the delivery to ${one.servlet}/${one.hook}` },
+            ),
+      ]),
   });
+  return others <= 0
+    ? table
+    : html`${table}
+        <p class="dim small">${others} earlier ones are not shown.</p>`;
+}
 
 function stateOf({ state, why, task }: ShownDelivery): Markup {
   if (state === "begun") return html`<a href="/ask/${task}">begun</a>`;
