@@ -439,11 +439,14 @@ export type WebhookVerification =
       /** The header with the id of the delivery: a repeated id runs nothing. */
       id?: string;
       toleranceSeconds?: number;
+      /** With which a stored delivery is answered: 200 for a sender that takes no other. 202 by default. */
+      status?: 200 | 202;
     }
   | {
       /** Takes deliveries from anybody. */
       type: "none";
       id?: string;
+      status?: 200 | 202;
     };
 
 /**

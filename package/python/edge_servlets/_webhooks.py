@@ -51,6 +51,7 @@ class Hmac(TypedDict, total=False):
     timestamp: str
     id: str
     toleranceSeconds: int
+    status: Literal[200, 202]
 
 
 class Unverified(TypedDict, total=False):
@@ -58,6 +59,7 @@ class Unverified(TypedDict, total=False):
 
     type: Literal["none"]
     id: str
+    status: Literal[200, 202]
 
 
 def webhook[F: Function](

@@ -10,6 +10,7 @@ import {
   github,
   hookServer,
   json,
+  linear,
   ORIGIN,
   prepareWorld,
   SECRET,
@@ -380,6 +381,14 @@ test("a command of Slack is answered 200, without a body that Slack would show",
   const type = { "content-type": "application/x-www-form-urlencoded" };
   const response = await deliver({ headers: { ...headers, ...type }, body }, to("slack"));
   expect([response.status, await response.text()]).toEqual([200, ""]);
+  await untilEffects(1);
+});
+
+test("a sender that takes 200 alone is answered 200, where the webhook says so", async () => {
+  const delivery = linear("{}", { id: "one" });
+  for (let nth = 0; nth < 2; nth++)
+    expect((await deliver(delivery, to("linear"))).status).toBe(200);
+  expect((await deliver(linear("{}", { secret: "other" }), to("linear"))).status).toBe(401);
   await untilEffects(1);
 });
 

@@ -108,6 +108,15 @@ export const bare = (body: Delivery["body"]): Delivery => ({
   body,
 });
 
+/** Linear takes 200 alone, and calls its retries by the same id. */
+export const linear = (
+  body: Delivery["body"],
+  { id = crypto.randomUUID(), secret = SECRET }: Sending = {},
+): Delivery => ({
+  headers: { "linear-delivery": id, "linear-signature": hexOf(sha256, secret, "", body) },
+  body,
+});
+
 export const SENDERS = { github, stripe, slack, standard, shop, bare };
 
 /** A server of its own, so that it refuses nothing for what other tests have sent to it. */
@@ -182,5 +191,5 @@ export const shownOf = async (hook: string) => objectOf(hook).shown();
 
 /** Deletes what earlier tests have left there. */
 export async function forgetAll(): Promise<void> {
-  for (const hook of [...Object.keys(SENDERS), "open"]) await objectOf(hook).forget();
+  for (const hook of [...Object.keys(SENDERS), "linear", "open"]) await objectOf(hook).forget();
 }

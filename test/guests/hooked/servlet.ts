@@ -85,6 +85,19 @@ export default defineServlet({
       },
       receive,
     },
+    linear: {
+      verify: {
+        type: "hmac",
+        secret,
+        header: "Linear-Signature",
+        algorithm: "sha256",
+        encoding: "hex",
+        signed: "{body}",
+        id: "Linear-Delivery",
+        status: 200,
+      },
+      receive,
+    },
     open: { verify: { type: "none", id: "X-Id" }, receive },
   },
 });

@@ -73,9 +73,14 @@ export async function receiveDelivery(
   const outcome = await objects.at(place, async (object) => object.receive(received));
   if (unsettled(outcome) === "gone")
     return answer(410, "This webhook was revoked, or its caller has lost access.");
+  return new Response(null, { status: statusFor(verify, raw.headers) });
+}
+
+/** The status with which a stored delivery is answered. */
+function statusFor(verify: Verification, headers: Headers): number {
   // Slack shows the body of the answer to a command, and takes 200 alone.
-  const isCommand = verify.type === "slack" && isForm(raw.headers);
-  return new Response(null, { status: isCommand ? 200 : 202 });
+  if (verify.type === "slack" && isForm(headers)) return 200;
+  return ("status" in verify && verify.status) || 202;
 }
 
 /** How this webhook verifies; undefined if there is none. */

@@ -53,6 +53,15 @@ const tolerance = () =>
       z.describe("How old a signed time may be, or how far ahead, in seconds. 300 by default."),
     );
 
+const status = () =>
+  z
+    .optional(z.literal([200, 202], "must be 200 or 202"))
+    .check(
+      z.describe(
+        "The status with which a stored delivery is answered: 200 for a sender that takes no other. 202 by default.",
+      ),
+    );
+
 const NO_VERIFICATION =
   'says how deliveries are verified, for example {"type": "github", "secret": "GITHUB_WEBHOOK_SECRET"}. The types are github, stripe, slack, standard, hmac, and none, which takes deliveries from anybody';
 
@@ -118,6 +127,7 @@ const verificationSchema = once(() =>
             .optional(headerName())
             .check(z.describe("The header with the delivery's id: a repeated id runs nothing.")),
           toleranceSeconds: tolerance(),
+          status: status(),
         })
         .check(
           z.superRefine((one, { addIssue }) => {
@@ -130,6 +140,7 @@ const verificationSchema = once(() =>
         id: z
           .optional(headerName())
           .check(z.describe("The header with the delivery's id: a repeated id runs nothing.")),
+        status: status(),
       }),
     ],
     { error: NO_VERIFICATION },

@@ -27,6 +27,7 @@ test.each<[string, object]>([
     {
       ...HMAC,
       ...{ prefix: "v1=", signed: "v0:{id}:{timestamp}:{body}", timestamp: "X-Time", id: "X-Id" },
+      status: 200,
     },
   ],
   ["an HMAC whose id is not signed", { ...HMAC, id: "X-Id" }],
@@ -46,6 +47,7 @@ describe("is refused, and says what to write", () => {
     ["a tolerance of nothing", { type: "slack", ...SECRET, toleranceSeconds: 0 }, /at least 1/],
     ["a tolerance of a week", { type: "slack", ...SECRET, toleranceSeconds: 6e5 }, /at most a day/],
     ["a key that is misspelt", { type: "github", ...SECRET, tolerance: 5 }, /tolerance/],
+    ["a status that is no success", { ...HMAC, status: 500 }, /must be 200 or 202/],
     ["no header", { ...HMAC, header: undefined }, /header/],
     ["a header that is none", { ...HMAC, header: "X Signature" }, /must be the name of a header/],
     ["a weak hash", { ...HMAC, algorithm: "md5" }, /sha256/],
