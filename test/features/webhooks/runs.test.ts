@@ -1,8 +1,14 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { HookObject } from "../../../src/server/features/webhooks/hook-object.ts";
+import { HookObject } from "../../../src/server/features/webhooks/hook-object.ts";
+import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { SealedRows } from "../../../src/server/kernel/storage/sealed-rows.ts";
 import { StoredTasks, tasksOf } from "../../../src/server/features/tasks/tasks.ts";
 import { env } from "cloudflare:workers";
+import { hexDigest } from "../../../src/server/kernel/core/digest.ts";
+import type { Principal } from "../../../src/server/kernel/core/model.ts";
+import { Kernel } from "../../../src/server/kernel/kernel.ts";
+import { bundle } from "../../bundle.gen.ts";
 import { clock, limited, prepare } from "../../worker/calls/client.ts";
 import {
   deliver,
@@ -220,6 +226,68 @@ test("after the clock was set back, the next delivery has earlier ones begin, to
   clock.aheadMs = 0;
   await deliver(github("{}"), GITHUB);
   await untilEffects(2);
+});
+
+/** Has the next delivery meet an object that deletes everything while it seals the delivery. */
+function emptiedBy(forget: () => Promise<void>): void {
+  // oxlint-disable-next-line typescript/unbound-method
+  const { prepare: seal } = SealedRows.prototype;
+  vi.spyOn(SealedRows.prototype, "prepare").mockImplementationOnce(async function (
+    this: SealedRows,
+    ...args
+  ) {
+    const write = await seal.apply(this, args);
+    await forget();
+    return write;
+  });
+}
+
+test("a delivery is stored, also if its object deletes what is old meanwhile", async () => {
+  emptiedBy(async () => objectOf("github").forget());
+  expect((await deliver(github("{}"), GITHUB)).status).toBe(202);
+  await untilEffects(1);
+});
+
+test("an object whose only webhook was revoked shows nothing", async () => {
+  const of = { servlet: "hooked", hook: "github" };
+  const object = objectOf("revoked");
+  await object.issue({ ...of, token: "token", principal: { name: "bob" } });
+  expect(await object.revoke(of)).toBe(true);
+  expect(await object.shown()).toEqual({ deliveries: [], refusals: [], own: [] });
+});
+
+test("a webhook is issued, also if somebody looks at the empty object meanwhile", async () => {
+  const object = objectOf("empty");
+  const of = { servlet: "hooked", hook: "github" };
+  // oxlint-disable-next-line typescript/unbound-method
+  const { seal } = Sealer.prototype;
+  vi.spyOn(Sealer.prototype, "seal").mockImplementationOnce(async function (this: Sealer, ...args) {
+    await objectOf("empty").shown();
+    return seal.apply(this, args);
+  });
+  const issued = await object.issue({ ...of, token: "token", principal: { name: "bob" } });
+  expect(issued).toEqual({ value: "token" });
+});
+
+test("what arrives for a caller who is forgotten meanwhile is not stored", async () => {
+  const kernel = new Kernel(bundle, env);
+  const server = {
+    sealer: kernel.sealer!,
+    registry: () => kernel.registry(),
+    authenticator: { current: async (principal: Principal) => principal },
+    unattended: kernel.unattended!,
+  };
+  await runInDurableObject(objectOf("forgotten"), async (_one, state) => {
+    const object = new HookObject(state, {}, server);
+    const of = { servlet: "hooked", hook: "github" };
+    await object.issue({ ...of, token: "token", principal: { name: "bob" } });
+    emptiedBy(() => object.forget());
+    const input = { name: "github", id: "1", headers: {}, body: "", isBase64: false };
+    const token = await hexDigest("token");
+    const given = { ...of, token, repeat: "1", bytes: 0, input: { ...input, receivedAt: "" } };
+    expect(await object.receive(given)).toEqual({ value: "gone" });
+    expect(await object.shown()).toEqual({ deliveries: [], refusals: [], own: [] });
+  });
 });
 
 describe("what is stored", () => {

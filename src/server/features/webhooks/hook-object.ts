@@ -181,7 +181,8 @@ export class HookObject extends DurableObject<object> {
         // The caller's rights may have changed since.
         const stored: OwnHook = { ...own, token: known?.token ?? own.token };
         const [sealed, digest] = [await this.#seal(stored), await hexDigest(stored.token)];
-        // Another request may have issued or revoked one meanwhile.
+        // Another request may have issued or revoked one meanwhile, or deleted the empty tables.
+        this.#create();
         if (this.#digestOf({ servlet, hook }) !== before) continue;
         this.#sql.exec(
           `INSERT INTO own_hooks VALUES (?, ?, ?, ?, ?)
@@ -204,7 +205,6 @@ export class HookObject extends DurableObject<object> {
   async shown(): Promise<ShownHooks> {
     if (!this.#hasTables) return { deliveries: [], refusals: [], own: [] };
     this.#correctTimes();
-    await this.#demandAlarm();
     const deliveries = this.#sql
       .exec<Row>("SELECT * FROM deliveries ORDER BY at DESC, rowid DESC")
       .toArray()
@@ -222,6 +222,8 @@ export class HookObject extends DurableObject<object> {
         "SELECT servlet, hook, made FROM own_hooks ORDER BY servlet, hook",
       )
       .toArray();
+    // At the end: it deletes the tables of an object that is empty.
+    await this.#demandAlarm();
     return { deliveries, refusals, own };
   }
 
@@ -419,14 +421,17 @@ export class HookObject extends DurableObject<object> {
   async #keep(
     given: Kept,
     { now, isOwn, isAgain }: { now: number; isOwn: boolean; isAgain: boolean },
-  ): Promise<"kept" | "repeated"> {
+  ): Promise<Reception> {
     const { servlet, hook, repeat, input, bytes, origin = null } = given;
     const { unattended } = this.#server;
     if (unattended === undefined)
       throw new Fault("unavailable", "Webhooks need the binding TASKS.");
     const task = unattended.newId();
     const write = await this.#rows.prepare({ texts: { [task]: input } });
-    // The same delivery may have come again meanwhile.
+    // Meanwhile everything may have been deleted, since it was old or the caller is forgotten.
+    this.#create();
+    if (isOwn && this.#digestOf(given) === undefined) return "gone";
+    // The same delivery may have come again, too.
     if (this.#isRepeated(given)) return "repeated";
     this.ctx.storage.transactionSync(() => {
       write();
