@@ -393,7 +393,7 @@ export interface WebhookRequest {
   /** By their names in lower case; without signatures, tokens and cookies. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** True if the body is no UTF-8: then `body` is in base64. */
+  /** True if the body is not UTF-8 text, and `body` therefore in base64. */
   readonly isBase64: boolean;
   /** ISO 8601. */
   readonly receivedAt: string;

@@ -25,7 +25,7 @@ class WebhookRequest:
     """By their names in lower case; without signatures, tokens and cookies."""
     body: str
     is_base64: bool
-    """True if the body is no UTF-8: then `body` is in base64."""
+    """True if the body is not UTF-8 text, and `body` therefore in base64."""
     received_at: str
     """ISO 8601."""
 

@@ -67,7 +67,7 @@ describe("a right delivery is received, and runs the servlet", () => {
     expect(effect!.what.request).toMatchObject({ body: "", isBase64: false });
   });
 
-  test("a body that is no UTF-8, in base64", async () => {
+  test("a body that is not UTF-8, in base64", async () => {
     const body = new Uint8Array([0xff, 0xfe, 0, 1]);
     expect((await deliver(github(body), to("github"))).status).toBe(202);
     const [effect] = await untilEffects(1);

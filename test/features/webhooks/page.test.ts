@@ -149,7 +149,6 @@ test("what is stored for a caller is deleted with the rest", async () => {
   expect((await bob.fetch(OWN_PATH)).text).toContain("hooked/shop");
   const { Kernel } = await import("../../../src/server/kernel/kernel.ts");
   const { bundle } = await import("../../bundle.gen.ts");
-  const { env } = await import("cloudflare:workers");
   await new Kernel(bundle, { ...env, API_KEYS } as typeof env).forgetCaller("bob");
   expect((await bob.fetch(OWN_PATH)).text).toContain("You have no webhooks");
 });

@@ -26,13 +26,13 @@ export interface WebhookInput extends Record<string, unknown> {
   /** By their names in lower case. */
   headers: Record<string, string>;
   body: string;
-  /** True if the body is no UTF-8: then it is in base64. */
+  /** True if the body is not UTF-8 text, and therefore in base64. */
   isBase64: boolean;
   /** ISO 8601. */
   receivedAt: string;
 }
 
-/** What becomes of a verified delivery. */
+/** The outcome of a verified delivery. */
 export type Reception =
   | "kept"
   /** It was received before, and runs nothing. */
@@ -74,14 +74,14 @@ export interface ShownHooks {
   own: (HookRef & { made: number })[];
 }
 
-/** `_meta` of a run, and of its result: its texts come from outside, and must not be obeyed. */
+/** `_meta` of a run: the texts that it gets come from outside, and no model must obey them. */
 export const UNTRUSTED_META = "edge-servlets/untrusted";
 
-/** Headers that prove something to this server or to a proxy before it, or that only say how a request has come. */
+/** Names of headers that have secrets or signatures, or that proxies add. */
 const WITHHELD =
   /authorization|cookie|signature|secret|token|api-?key|password|^(host|connection|content-length|transfer-encoding|accept-encoding|via|forwarded|x-real-ip|true-client-ip|cdn-loop|te|upgrade)$|^(x-forwarded-|x-amzn-|x-envoy-|cf-|sec-|fly-|x-vercel-)/;
 
-/** The headers of a request that its servlet gets: bounded, and without what proves anything. */
+/** The headers of a request that its servlet gets, within the limits: no secrets, signatures, or those that proxies add. */
 export function givenHeaders(headers: Headers, verify: Verification): Record<string, string> {
   const signature = verify.type === "hmac" ? verify.header.toLowerCase() : undefined;
   const given: Record<string, string> = {};

@@ -17,10 +17,16 @@ import {
   type RefusalCounts,
   type WebhookInput,
 } from "./delivery.ts";
-import type { Received } from "./hook-object.ts";
+import type { VerifiedDelivery } from "./hook-object.ts";
 import type { HookObjects } from "./hook-objects.ts";
 import { limits } from "./limits.ts";
-import { NO_SECRET, verified, type Delivered, type RefusalReason, type Verdict } from "./verify.ts";
+import {
+  NO_SECRET,
+  verified,
+  type HookRequest,
+  type RefusalReason,
+  type Verdict,
+} from "./verify.ts";
 
 /** What the endpoint uses of the server. */
 export interface HookDependencies {
@@ -64,7 +70,7 @@ export async function receiveDelivery(
   const challenge = verify.type === "slack" ? challengeIn(delivered) : undefined;
   if (challenge !== undefined) return plain(challenge);
   const input = inputOf(of, { delivered, verdict, verify, now });
-  const received: Received = {
+  const received: VerifiedDelivery = {
     ...of,
     ...(token !== undefined && { token: await hexDigest(token) }),
     repeat: await repeatOf(delivered, { verdict, verify }),
@@ -83,7 +89,7 @@ function statusFor(verify: Verification, headers: Headers): number {
   return ("status" in verify && verify.status) || 202;
 }
 
-/** How this webhook verifies; undefined if there is none. */
+/** How deliveries to this webhook are verified; undefined if no servlet has it. */
 async function verificationOf(
   { servlet, hook }: HookRef,
   kernel: Kernel,
@@ -102,7 +108,7 @@ function originFor(raw: Request, { people, authenticator }: Kernel): string | un
 const CHALLENGE_CHARACTERS = 1000;
 
 /** What Slack wants back once, when its address is set: https://docs.slack.dev/reference/events/url_verification */
-function challengeIn({ body, headers }: Delivered): string | undefined {
+function challengeIn({ body, headers }: HookRequest): string | undefined {
   if (isForm(headers)) return undefined;
   const event = jsonIn(new TextDecoder().decode(body));
   if (!isObject(event) || event["type"] !== "url_verification") return undefined;
@@ -112,8 +118,9 @@ function challengeIn({ body, headers }: Delivered): string | undefined {
     : undefined;
 }
 
-interface Accepted {
-  delivered: Delivered;
+/** A request whose signature is right. */
+interface VerifiedRequest {
+  delivered: HookRequest;
   verdict: Exclude<Verdict, { refusal: RefusalReason }>;
   verify: Verification;
   now: number;
@@ -121,7 +128,7 @@ interface Accepted {
 
 const inputOf = (
   { hook }: HookRef,
-  { delivered: { headers, body }, verdict, verify, now }: Accepted,
+  { delivered: { headers, body }, verdict, verify, now }: VerifiedRequest,
 ): WebhookInput => ({
   name: hook,
   id: shownId(verdict.id ?? crypto.randomUUID()),
@@ -131,12 +138,12 @@ const inputOf = (
 });
 
 /**
- * A digest of what tells a repeat: the sender's id, else the body and the signed time. Where nothing is signed it is of
- * this request alone, whose storing is repeated if an object dies.
+ * The digest by which a repeat is known: of the sender's id, else of the body and the signed time. Where nothing is
+ * signed it is of this request alone, since storing a request is tried again if its object dies.
  */
 async function repeatOf(
-  { body }: Delivered,
-  { verdict: { id, timestamp }, verify }: Pick<Accepted, "verdict" | "verify">,
+  { body }: HookRequest,
+  { verdict: { id, timestamp }, verify }: Pick<VerifiedRequest, "verdict" | "verify">,
 ): Promise<string> {
   if (id !== undefined) return hexDigest(`id ${id}`);
   if (verify.type === "none") return hexDigest(`request ${crypto.randomUUID()}`);
@@ -166,8 +173,8 @@ export function refusedDelivery(error: unknown): Response {
 }
 
 /**
- * Refused deliveries that are to be stored. Anybody can send such, so an isolate stores them together, and seldom. The
- * last ones of an isolate may not be stored.
+ * Counts refused deliveries. Anybody can cause them, so an isolate stores the counts of an address at most once in
+ * `limits.refusedDeliveriesMs`, and may lose its last ones.
  */
 export class RefusedDeliveries {
   readonly #store: (place: HookPlace, counts: RefusalCounts) => void;

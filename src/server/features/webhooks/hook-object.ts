@@ -34,10 +34,10 @@ export interface HooksServer {
 }
 
 /** A verified delivery. */
-export interface Received extends HookRef {
+export interface VerifiedDelivery extends HookRef {
   /** A digest of the token in its address; absent for the webhook of the servlet itself. */
   token?: string;
-  /** A digest of what tells a repeat. */
+  /** The digest by which a repeat is known. */
   repeat: string;
   input: WebhookInput;
   /** Bytes of the body. */
@@ -47,7 +47,7 @@ export interface Received extends HookRef {
 }
 
 /** A delivery to store. */
-type Kept = Omit<Received, "token">;
+type NewDelivery = Omit<VerifiedDelivery, "token">;
 
 /** The webhook of a caller, as it is sealed. */
 interface OwnHook {
@@ -118,7 +118,7 @@ export class HookObject extends DurableObject<object> {
   }
 
   /** Stores a verified delivery, unless it was received before. Throws `too_many`, `unavailable`. */
-  receive(given: Received): Promise<Settled<Reception>> {
+  receive(given: VerifiedDelivery): Promise<Settled<Reception>> {
     return settled(async () => {
       const { token } = given;
       const own = token === undefined ? undefined : await this.#ownWith(given, token);
@@ -155,7 +155,7 @@ export class HookObject extends DurableObject<object> {
     });
   }
 
-  /** Counts refused deliveries; those at an address that was revoked are of no interest to anybody. */
+  /** Counts refused deliveries, but not those at an address that was revoked. */
   async noteRefused({ servlet, hook, token }: HookPlace, counts: RefusalCounts): Promise<void> {
     if (token !== undefined && !this.#hasTables) return;
     if (token !== undefined && this.#digestOf({ servlet, hook }) !== (await hexDigest(token)))
@@ -201,7 +201,7 @@ export class HookObject extends DurableObject<object> {
     return true;
   }
 
-  /** What a page shows of them. */
+  /** What a page shows of these webhooks. */
   async shown(): Promise<ShownHooks> {
     if (!this.#hasTables) return { deliveries: [], refusals: [], own: [] };
     this.#correctTimes();
@@ -279,7 +279,7 @@ export class HookObject extends DurableObject<object> {
     }
   }
 
-  /** Has the run begin later, or gives it up. */
+  /** Has the run begin later, or gives it up if that was tried for long enough. */
   #retry({ task, at, failures }: Row, now: number, message: string): void {
     const why = shortened(printableLine(message), limits.statusCharacters);
     if (now >= at + limits.deliveryTryMs) return this.#giveUp(task, why);
@@ -380,7 +380,7 @@ export class HookObject extends DurableObject<object> {
     return (this.#lasting ??= this.#server.sealer.lasting("sealed webhooks"));
   }
 
-  #isRepeated({ servlet, hook, repeat }: Omit<Kept, "input">): boolean {
+  #isRepeated({ servlet, hook, repeat }: Omit<NewDelivery, "input">): boolean {
     const query = "SELECT 1 FROM delivery_ids WHERE hook = ? AND id = ?";
     return hasRow(this.#sql, query, keyOf({ servlet, hook }), repeat);
   }
@@ -419,7 +419,7 @@ export class HookObject extends DurableObject<object> {
   }
 
   async #keep(
-    given: Kept,
+    given: NewDelivery,
     { now, isOwn, isAgain }: { now: number; isOwn: boolean; isAgain: boolean },
   ): Promise<Reception> {
     const { servlet, hook, repeat, input, bytes, origin = null } = given;

@@ -70,12 +70,12 @@ export class HookObjects {
     return retry(() => work(this.#objects.getByName(`caller ${place.toHex()}`)));
   }
 
-  /** Where the object of a caller is: it reveals nobody's name. */
+  /** The place of a caller's object: a keyed digest, since it is part of addresses that others see. */
   async #placeOf(caller: string): Promise<Uint8Array> {
     return (await this.#sealer.scopeKey(`place of webhooks of ${caller}`)).subarray(0, PART_BYTES);
   }
 
-  /** What only this server can make of the first parts of a token. */
+  /** The proof at the end of a token: a keyed digest of its first parts and its webhook. */
   async #proofOf(token: Uint8Array, { servlet, hook }: HookRef): Promise<Uint8Array<ArrayBuffer>> {
     const parts = token.subarray(0, 2 * PART_BYTES).toHex();
     const proof = await this.#sealer.scopeKey(`token ${parts} of ${servlet}/${hook}`);

@@ -15,7 +15,7 @@ const payloadSchema = once(() => z.strictObject({ name: z.string() }));
 
 type Of = Parameters<FeatureFunction>[1];
 
-/** The functions. `originHere` is where the server is reached, if that is known otherwise than by the call. */
+/** The functions. `originHere` returns an address at which the server was reached, for calls without a link. */
 export function webhookFunctions(
   { settings, countStored }: Pick<Kernel, "settings" | "countStored">,
   hooks: HookObjects,

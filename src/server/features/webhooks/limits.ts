@@ -39,7 +39,7 @@ const own = addLimits({
     /** Signatures in one header: senders that change their secret send two. */
     deliverySignatures: 10,
     /** The default of `toleranceSeconds`, as all senders advise. */
-    deliveryToleranceMs: 300_000,
+    deliveryToleranceSeconds: 300,
     /** Headers of a delivery that its servlet gets, and their characters. */
     deliveryHeaders: 40,
     deliveryHeaderCharacters: 8 * 1024,

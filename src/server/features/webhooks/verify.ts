@@ -10,7 +10,7 @@ import { signedPieces, type Verification } from "../../kernel/servlets/webhook-s
 import { limits } from "./limits.ts";
 
 /** A request to a webhook, with its body as it was sent. */
-export interface Delivered {
+export interface HookRequest {
   headers: Headers;
   body: Uint8Array<ArrayBuffer>;
 }
@@ -28,7 +28,7 @@ export type Verdict =
     }
   | { refusal: RefusalReason; message: string };
 
-type Signed = Exclude<Verification, { type: "none" }>;
+type SignatureVerification = Exclude<Verification, { type: "none" }>;
 
 /** A scheme of signatures: where the parts of a delivery are, and how they are signed. */
 interface Scheme {
@@ -66,14 +66,14 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The values after this prefix. */
+/** The rest of each value that begins with this prefix. */
 const prefixed = (values: readonly string[], prefix: string): string[] =>
   values.flatMap((one) => (one.startsWith(prefix) ? one.slice(prefix.length) : []));
 
 const textKey = (secret: string) => new Uint8Array(encoder.encode(secret));
 
-/** A member of a JSON body that is a text. */
-function memberOf({ body }: Delivered, name: string): string | undefined {
+/** A string member of a JSON body; undefined if it is absent or empty. */
+function memberOf({ body }: HookRequest, name: string): string | undefined {
   const value = jsonIn(new TextDecoder().decode(body));
   const found = isObject(value) ? value[name] : undefined;
   return typeof found === "string" && found !== "" ? found : undefined;
@@ -89,7 +89,7 @@ const stripeItems = (headers: Headers): string[] =>
 const standardHeader = (headers: Headers, name: string): string | null =>
   headers.get(`webhook-${name}`) ?? headers.get(`svix-${name}`);
 
-const SENDERS: Readonly<Record<Exclude<Signed["type"], "hmac">, Scheme>> = {
+const SENDERS: Readonly<Record<Exclude<SignatureVerification["type"], "hmac">, Scheme>> = {
   github: {
     header: "X-Hub-Signature-256",
     signatures: (headers) => prefixed([headers.get("x-hub-signature-256") ?? ""], "sha256="),
@@ -135,7 +135,7 @@ const SENDERS: Readonly<Record<Exclude<Signed["type"], "hmac">, Scheme>> = {
 
 const HASHES = { sha1: "SHA-1", sha256: "SHA-256", sha512: "SHA-512" } as const;
 
-/** Standard Webhooks that are signed by a key pair. */
+/** Standard Webhooks that are signed with a private key. */
 const ASYMMETRIC: Scheme = {
   ...SENDERS.standard,
   signatures: (headers) =>
@@ -144,7 +144,7 @@ const ASYMMETRIC: Scheme = {
 };
 const PUBLIC_KEY = "whpk_";
 
-function schemeOf(verify: Signed, isPublic: boolean): Scheme {
+function schemeOf(verify: SignatureVerification, isPublic: boolean): Scheme {
   if (verify.type !== "hmac") return isPublic ? ASYMMETRIC : SENDERS[verify.type];
   const { header, algorithm, encoding, prefix = "", signed, timestamp, id } = verify;
   return {
@@ -167,9 +167,10 @@ function timeIn(text: string): number | undefined {
 }
 
 /** Why the signed time is refused at this Unix time in ms. */
-function timeProblem(text: string, now: number, toleranceMs: number): Verdict | undefined {
+function timeProblem(text: string, now: number, toleranceSeconds: number): Verdict | undefined {
   const time = timeIn(text);
-  const window = `at most ${toleranceMs / 1000} seconds from the server's clock`;
+  const toleranceMs = 1000 * toleranceSeconds;
+  const window = `at most ${toleranceSeconds} seconds from the server's clock`;
   if (time === undefined)
     return { refusal: "unsigned", message: "The time of sending is not a number of seconds." };
   if (time < now - toleranceMs)
@@ -187,7 +188,7 @@ function timeProblem(text: string, now: number, toleranceMs: number): Verdict | 
 
 /** Verifies a delivery at this Unix time in ms. `secret` is the value of the Worker secret. */
 export async function verified(
-  delivered: Delivered,
+  delivered: HookRequest,
   { verify, secret, now }: { verify: Verification; secret: string; now: number },
 ): Promise<Verdict> {
   if (verify.type === "none")
@@ -227,11 +228,9 @@ export async function verified(
         "The signature does not match. Sign the body as it is sent, with the secret that this server has.",
     };
   // Only now: whoever cannot sign learns nothing of the server's clock, and has no body parsed.
-  const toleranceMs =
-    verify.toleranceSeconds === undefined
-      ? limits.deliveryToleranceMs
-      : 1000 * verify.toleranceSeconds;
-  const problem = timestamp === undefined ? undefined : timeProblem(timestamp, now, toleranceMs);
+  const { toleranceSeconds = limits.deliveryToleranceSeconds } = verify;
+  const problem =
+    timestamp === undefined ? undefined : timeProblem(timestamp, now, toleranceSeconds);
   if (problem !== undefined) return problem;
   const { bodyId } = scheme;
   return { id: bodyId === undefined ? id : memberOf(delivered, bodyId), timestamp };
@@ -257,7 +256,7 @@ async function keyOf(
   }
 }
 
-/** What a sender is told where the secret is missing or unusable: the operator sees more. */
+/** What the sender is told while the secret is missing or unusable; the console tells operators more. */
 export const NO_SECRET =
   "This webhook is not set up yet: its operator has to set its secret. Send the delivery again later.";
 

@@ -58,8 +58,8 @@ export const webhooksPage = (kernel: PageKernel, hooks: HookObjects): ConsolePag
     return {
       body: html`<h1>Webhooks</h1>
         <p>
-          Addresses at which servlets receive requests of other services. Set the address there, and
-          the same secret.
+          Addresses at which servlets receive requests of other services. Give the other service the
+          address, and the same secret.
         </p>
         ${
           all.length === 0
@@ -110,7 +110,7 @@ export const ownWebhooksPage = (
                 const hook = served.find(same) ?? { ...own, verify: { type: "none" as const } };
                 return sectionOf(hook, {
                   url: html`<p class="dim">
-                    Made ${timeTag(own.made)}. The tool that made it tells its address.
+                    Made ${timeTag(own.made)}. The tool that made it returns its address.
                   </p>`,
                   warning: served.some(same)
                     ? unverified(hook.verify)

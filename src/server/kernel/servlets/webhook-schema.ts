@@ -65,7 +65,7 @@ const status = () =>
 const NO_VERIFICATION =
   'says how deliveries are verified, for example {"type": "github", "secret": "GITHUB_WEBHOOK_SECRET"}. The types are github, stripe, slack, standard, hmac, and none, which takes deliveries from anybody';
 
-/** Why what a description signs makes no sense. */
+/** What is wrong with `signed` and the headers of its parts. */
 function signedProblem({
   signed,
   timestamp,
