@@ -25,7 +25,7 @@ import { printableLines } from "../../server/kernel/core/text.ts";
 import { variablesFileIn } from "../bundle/variable-files.ts";
 import { compileQuickly } from "../bundle/work.ts";
 import { table } from "./table.ts";
-import { boundHere, demandComplete } from "./wrangler-config.ts";
+import { boundHere, demandComplete, lackHere } from "./wrangler-config.ts";
 
 const OPTIONS = {
   /** Prints errors only. */
@@ -89,6 +89,8 @@ export async function makeModule(
     const { profiles } = profiled ?? {};
     const servlets = members.map(({ found }) => found);
     if (isInstalled) demandComplete(servlets);
+    // Tests of this repository bundle servlets that its own server does not have.
+    const lack = isInstalled || values.quiet ? undefined : lackHere(servlets);
     // In this repository, the default is right: the version of edge-servlets.
     const version = isInstalled ? await versionOfProject() : undefined;
     const worker = isInstalled && isWarm ? IN_ONE_FILE : undefined;
@@ -110,6 +112,7 @@ export async function makeModule(
     for (const name of newBuilds(members, before)) {
       said.push(`note: ${name} has a new build: its memory starts anew, its files stay`);
     }
+    if (lack !== undefined) said.push(`warning: ${lack.trimEnd()}`);
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     said.push(`\n${values.out} written from ${folders.join(", ")} in ${seconds} s`);
     const changes = isReload && before !== "" ? moduleChanges(source, before) : undefined;

@@ -290,14 +290,23 @@ export function demandComplete(servlets: Project["servlets"]): void {
     throw new Refusal(
       `${FILE} no longer binds the class ${abandoned}, but a migration has made its objects. Bind it again, or delete the objects and their data by this migration:\n\n[[migrations]]\ntag = "without-${abandoned.toLowerCase()}"\ndeleted_classes = ["${abandoned}"]`,
     );
+  const lack = lackIn(text, servlets);
+  if (lack !== undefined) throw new Refusal(lack);
+}
+
+/** What wrangler.toml, if there is one, lacks for these servlets, with the lines to add; undefined if nothing. */
+export function lackHere(servlets: Project["servlets"]): string | undefined {
+  const text = wranglerToml();
+  return text && lackIn(text, servlets);
+}
+
+function lackIn(text: string, servlets: Project["servlets"]): string | undefined {
   const { bindings, variables } = boundIn(text);
   const needed = neededBindings({ servlets, bindings, variables });
   const lines = lackingLines(text, [...needed.keys()]);
-  if (lines === "") return;
+  if (lines === "") return undefined;
   const missing = [...needed].flatMap(([name, why]) => (bindings.has(name) ? [] : [why]));
   const reasons =
     missing.length === 0 ? "" : ` that your project needs: ${[...new Set(missing)].join("; ")}`;
-  throw new Refusal(
-    `${FILE} lacks ${missing.length === 0 ? "what this version of edge-servlets needs" : "bindings"}${reasons}. Add these lines:\n${lines}`,
-  );
+  return `${FILE} lacks ${missing.length === 0 ? "what this version of edge-servlets needs" : "bindings"}${reasons}. Add these lines:\n${lines}`;
 }

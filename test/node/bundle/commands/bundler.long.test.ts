@@ -93,3 +93,20 @@ console.log(JSON.stringify(said.map((one) => /^Reloading.*$/m.exec(one)?.[0] ?? 
     await rm(project, { recursive: true });
   }
 });
+
+test("says which lines wrangler.toml lacks for a servlet", async () => {
+  const own = await mkdtemp(join(tmpdir(), "lacking"));
+  await writeFile(
+    join(own, "servlet.ts"),
+    `import { defineServlet } from "edge-servlets/servlet";
+export default defineServlet({
+  webhooks: { it: { verify: { type: "none" }, receive: () => "done" } },
+});`,
+  );
+  const args = ["src/tools/commands/bundle.ts", "--out", join(own, "bundle.gen.ts"), own];
+  const { stdout, code } = await run(process.execPath, args);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/warning: wrangler\.toml lacks bindings .*: lacking\w+ has webhooks/);
+  expect(stdout).toContain('class_name = "Hooks"');
+  await rm(own, { recursive: true });
+});
