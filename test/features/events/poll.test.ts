@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { EVERYONE } from "../../../src/server/features/events/events-object.ts";
+import { EVERYONE, type Events } from "../../../src/server/features/events/events-object.ts";
 import { limits } from "../../../src/server/features/events/limits.ts";
 import { bundle } from "../../bundle.gen.ts";
 import { serverOf } from "../../worker/calls/client.ts";
@@ -433,6 +433,21 @@ describe("what is stored for a caller", () => {
     await ring(ada);
     await runInDurableObject(objectFor(ada), async (_instance, { storage }) => {
       expect(await storage.getAlarm()).toBeGreaterThan(Date.now() + 60_000);
+    });
+  });
+
+  test("has an alarm that rests also where the clock of its machine is behind", async () => {
+    const ada = await caller();
+    await ada.emit(note("one"));
+    clock.aheadMs = 60_000;
+    await ada.emit(note("two"));
+    clock.aheadMs = limits.eventMs - 500;
+    await runInDurableObject(objectFor(ada), async (instance, { storage }) => {
+      const scheduledTime = Date.now() + 1000;
+      // As while an alarm rings.
+      await storage.deleteAlarm();
+      await (instance as Events).alarm({ scheduledTime, retryCount: 0, isRetry: false });
+      expect(await storage.getAlarm()).toBeGreaterThan(Date.now() + 30_000);
     });
   });
 

@@ -474,7 +474,7 @@ export class Events extends DurableObject<EventsEnv> {
       this.#store.nextDue ?? Infinity,
       this.#log.nextEnd ?? Infinity,
       this.#listening.nextDue(this.#log.head) ?? Infinity,
-      unused > now ? unused : now + IN_USE_MS,
+      Math.max(unused, now + IN_USE_MS),
     );
     const planned = (await this.ctx.storage.getAlarm()) ?? Infinity;
     if (next < planned || !(await this.#alarm.isPlanned()))
