@@ -54,6 +54,10 @@ const SLOW: Step[] = [
     command: "npm run --silent simulate -- --calls --seeds 1..2000",
   },
   {
+    name: "simulate unattended runs",
+    command: "npm run --silent simulate -- --unattended --seeds 1..5000",
+  },
+  {
     name: "simulate Python",
     command:
       "npm run --silent simulate -- --python --seeds 1..2000 --and --python --state --seeds 1..500 --and --python --calls --seeds 1..500",

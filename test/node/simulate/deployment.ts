@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import "./hooks.ts";
 import { LANGUAGES } from "../../../src/languages/index.ts";
 import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { servedFrom } from "../../../src/tools/bundle/served.ts";
-import { OBJECTS } from "../objects.ts";
+import { OBJECTS, TEST_OBJECTS } from "../objects.ts";
 import type { Class } from "./object.ts";
+import { apiKey, HOOK_KEY } from "./unattended-clients.ts";
 
 /** The code under test, with the servlet that follows plans. */
 export interface Deployment {
@@ -22,7 +24,9 @@ const load = (path: string): Promise<any> => import(new URL(path, import.meta.ur
 type Servlet = any;
 
 /** Loads the code under test; it serves those that `choose` makes of the servlets of the tests' bundle. */
-export async function loadDeployment(choose = planning): Promise<Deployment> {
+export async function loadDeployment(
+  choose: (servlets: Servlet[]) => Servlet[] = planning,
+): Promise<Deployment> {
   const [{ createApp }, { Kernel }, { durableObjects }, { bundle }] = await Promise.all([
     load("../../../src/server/kernel/app.ts"),
     load("../../../src/server/kernel/kernel.ts"),
@@ -39,6 +43,21 @@ export async function loadDeployment(choose = planning): Promise<Deployment> {
     // The model knows clients that cannot be asked, and no persons at pages.
     variables: { GREETING: "hi", VAULT_PROBE: "opened", LOG_LEVEL: "error", LINKS: "off" },
   };
+}
+
+/** A deployment with a servlet that has schedules, a webhook and events, and two callers. */
+export async function loadUnattendedDeployment(): Promise<Deployment> {
+  const deployment = await loadDeployment((servlets) =>
+    servlets.filter(({ name }) => name === "unattended"),
+  );
+  const keys = [0, 1].map((caller) => [
+    `caller${caller}`,
+    createHash("sha256").update(apiKey(caller)).digest("hex"),
+  ]);
+  const own = { HOOK_STANDARD: HOOK_KEY, API_KEYS: JSON.stringify(Object.fromEntries(keys)) };
+  // Nor are the notices of changes, of which there are many.
+  const { USAGE: _usage, HUBS: _hubs, ...bindings } = TEST_OBJECTS;
+  return { ...deployment, bindings, variables: { ...deployment.variables, ...own } };
 }
 
 /** A deployment whose servlet that follows plans is in Python. It is in no bundle, as a server with Python starts slowly. */

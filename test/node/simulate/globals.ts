@@ -1,6 +1,18 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  timingSafeEqual,
+} from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { BEGINNING, type Scheduler } from "./scheduler.ts";
+
+const HASHES: Record<string, string> = {
+  "SHA-1": "sha1",
+  "SHA-256": "sha256",
+  "SHA-512": "sha512",
+};
 
 interface AesGcm {
   iv: Uint8Array;
@@ -53,17 +65,29 @@ export function replaceGlobals(
 
   class SimulatedKey {
     readonly bytes: Uint8Array;
-    constructor(bytes: Uint8Array) {
+    readonly algorithm: { name: string };
+    readonly hash: string;
+    constructor(bytes: Uint8Array, algorithm: string | { name: string; hash?: string }) {
       this.bytes = bytes.slice();
+      const { name, hash = "SHA-256" } =
+        typeof algorithm === "string" ? { name: algorithm } : algorithm;
+      this.algorithm = { name };
+      this.hash = HASHES[hash]!;
     }
   }
+  const mac = ({ bytes, hash }: SimulatedKey, data: BufferSource): Buffer =>
+    createHmac(hash, bytes).update(bytesOf(data)).digest();
   const subtle = {
     digest: (_name: string, data: BufferSource) =>
       later(() => exact(createHash("sha256").update(bytesOf(data)).digest())),
-    importKey: (_format: string, bytes: BufferSource) =>
-      later(() => new SimulatedKey(bytesOf(bytes))),
+    importKey: (_format: string, bytes: BufferSource, algorithm: string | { name: string }) =>
+      later(() => new SimulatedKey(bytesOf(bytes), algorithm)),
     sign: (_name: string, key: SimulatedKey, data: BufferSource) =>
-      later(() => exact(createHmac("sha256", key.bytes).update(bytesOf(data)).digest())),
+      later(() => exact(mac(key, data))),
+    verify: (_name: string, key: SimulatedKey, signature: BufferSource, data: BufferSource) =>
+      later(() => mac(key, data).equals(bytesOf(signature))),
+    timingSafeEqual: (one: BufferSource, other: BufferSource) =>
+      timingSafeEqual(bytesOf(one), bytesOf(other)),
     encrypt: ({ iv, additionalData }: AesGcm, key: SimulatedKey, data: BufferSource) =>
       later(() => {
         const cipher = createCipheriv("aes-256-gcm", key.bytes, iv);

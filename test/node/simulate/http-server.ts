@@ -17,11 +17,23 @@ export interface Arrival {
   from: string;
 }
 
+/** An event on its way to the receiver of a webhook. */
+export interface DeliveredEvent {
+  /** The receiver. */
+  label: string;
+  id: string;
+  body: string;
+  headers: Headers;
+  hasArrived: boolean;
+}
+
 /** A server on the internet: it does nothing twice under one key, and is as unreliable as others. */
 export class HttpServer {
   readonly arrivals: Arrival[] = [];
   /** Requests that were begun, whether or not they arrive. */
   readonly sent: { label: string; from: Actor; at: number }[] = [];
+  /** Events that were sent to receivers of webhooks, whether or not they arrive. */
+  readonly deliveries: DeliveredEvent[] = [];
   /** Labels of requests that were not answered as they should be, so that the next try may be told something else. */
   readonly troubled = new Set<string>();
   readonly #platform: Platform;
@@ -39,7 +51,9 @@ export class HttpServer {
     const actor = scheduler.current!;
     const { signal, method, headers, url } = request;
     const label = new URL(url).pathname.slice(1);
-    await request.text();
+    const body = await request.text();
+    const id = headers.get("webhook-id");
+    const challenge = id === null ? undefined : challengeIn(body);
     if (!actor.isAlive) throw new Error("the actor has ended");
     return scheduler.eventually<Response>(actor, (settle) => {
       const fail = () =>
@@ -58,6 +72,11 @@ export class HttpServer {
         if (over || !actor.isAlive) return;
         scheduler.note(`sends ${method} ${label}`, actor.name);
         this.sent.push({ label, from: actor, at: scheduler.now });
+        const delivery =
+          id === null || challenge !== undefined
+            ? undefined
+            : { label, id, body, headers, hasArrived: false };
+        if (delivery !== undefined) this.deliveries.push(delivery);
         const fate =
           platform.isFaulty && chance.of(this.#unreliable) ? chance.pick(FATES) : "answered";
         if (fate !== "answered") this.troubled.add(label);
@@ -69,12 +88,14 @@ export class HttpServer {
           "arrival",
           () => undefined,
           () => {
+            if (delivery !== undefined) delivery.hasArrived = true;
             const arrival = this.#arrive({
               label,
               method,
               headers,
               from: actor.name,
               isBad: fate === "bad",
+              challenge,
             });
             if (over || fate === "silent") return;
             if (fate === "cut") return stop();
@@ -94,7 +115,12 @@ export class HttpServer {
     headers,
     from,
     isBad,
-  }: Pick<Arrival, "label" | "method" | "from"> & { headers: Headers; isBad: boolean }): Arrival {
+    challenge,
+  }: Pick<Arrival, "label" | "method" | "from"> & {
+    headers: Headers;
+    isBad: boolean;
+    challenge: string | undefined;
+  }): Arrival {
     const [key, id] = [headers.get("idempotency-key"), headers.get("x-id")];
     const before =
       key === null
@@ -102,7 +128,9 @@ export class HttpServer {
         : this.arrivals.find((one) => one.key === key && one.label === label);
     const { now } = this.#platform.scheduler;
     const number = this.arrivals.length + 1;
-    const answer = before?.answer ?? `${isBad ? "bad" : "good"} answer ${number} to ${label}`;
+    const repeated = isBad ? undefined : challenge;
+    const answer =
+      before?.answer ?? repeated ?? `${isBad ? "bad" : "good"} answer ${number} to ${label}`;
     const arrival = { label, method, key, id, at: now, answer, isNew: before === undefined, from };
     this.arrivals.push(arrival);
     this.#platform.scheduler.note(
@@ -111,6 +139,12 @@ export class HttpServer {
     );
     return arrival;
   }
+}
+
+/** What the receiver of a webhook answers to this verification; undefined for another body. */
+function challengeIn(body: string): string | undefined {
+  const { type, challenge } = JSON.parse(body) as Record<string, unknown>;
+  return type === "verification" ? JSON.stringify({ challenge }) : undefined;
 }
 
 /** The fate of a request where the internet is at fault. */

@@ -40,6 +40,9 @@ type Methods = Record<string, (...args: unknown[]) => unknown>;
 type Instance = Methods & { alarm?: (info: object) => Promise<void> };
 export type Class = new (state: object, env: object) => object;
 
+/** Alarms follow each other at once that are not further apart: most messages take less. */
+const SOON_MS = 1000;
+
 const RESET = "The Durable Object has been reset.";
 
 /** The part of the platform that an object uses. */
@@ -59,6 +62,7 @@ export class SimulatedObject {
   readonly kind: string;
   readonly name: string;
   readonly storage: Storage;
+  readonly #ownName: string | undefined;
   readonly #platform: Surroundings;
   actor: Actor | undefined;
   instance: Instance | undefined;
@@ -74,10 +78,16 @@ export class SimulatedObject {
   /** How often its alarm went off, and how often it was set again for the time that it went off for. */
   alarms = 0;
   sameAlarms = 0;
+  /** How long, at most, its alarm went off again and again, each time soon after the last and without a call in between, in ms. */
+  longestAlarms = 0;
+  #alarmsFrom = 0;
+  #lastAlarm = -Infinity;
   #sections: (() => void)[] = [];
 
-  constructor(platform: Surroundings, kind: string, id: string, name: string) {
+  /** `ownName` is that in its id, where it has one. */
+  constructor(platform: Surroundings, kind: string, id: string, name: string, ownName?: string) {
     this.#platform = platform;
+    this.#ownName = ownName;
     this.kind = kind;
     this.id = id;
     this.name = name;
@@ -96,7 +106,7 @@ export class SimulatedObject {
     const state = {
       id: {
         toString: () => this.id,
-        name: undefined,
+        name: this.#ownName,
         equals: (other: { toString(): string }) => other.toString() === this.id,
       },
       storage: this.storage.for(actor),
@@ -211,6 +221,9 @@ export class SimulatedObject {
     scheduler.note("alarm");
     this.#isInAlarm = true;
     this.alarms++;
+    if (scheduler.now - this.#lastAlarm > SOON_MS) this.#alarmsFrom = scheduler.now;
+    this.#lastAlarm = scheduler.now;
+    this.longestAlarms = Math.max(this.longestAlarms, scheduler.now - this.#alarmsFrom);
     this.busy++;
     this.storage.beginAlarm();
     let failure: unknown;
@@ -268,6 +281,7 @@ export class SimulatedObject {
     const instance = this.wake();
     const actor = this.actor!;
     this.busy++;
+    this.#lastAlarm = -Infinity;
     this.#platform.scheduler.note(`${method}()`);
     let how: () => unknown;
     try {

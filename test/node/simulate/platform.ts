@@ -167,6 +167,7 @@ export class Platform {
         kind,
         id,
         `${kind}${name === undefined ? ` ${number}` : `(${name.slice(0, 24)})`}`,
+        name,
       );
       this.objects.set(`${kind} ${id}`, object);
     }
@@ -243,6 +244,8 @@ export class Platform {
             return new Response("", { status: 500 });
           });
           actor.pending.delete(died);
+          // A promise that it shares with another request may have ended it first.
+          if (!actor.isAlive) died();
           if (!actor.isAlive || over) return void response.body?.cancel().catch(() => {});
           if (this.injects(this.faults.loss, `the response to ${actor.name} is lost`))
             return fail(LOST);
@@ -265,6 +268,8 @@ export class Platform {
       chance: scheduler.chance,
       host: "https://world.example",
       now: () => scheduler.now,
+      /** The time by the clocks of the servers, in Unix ms: they may have been set back. */
+      clock: () => scheduler.clock,
       sleep: (ms: number) => scheduler.sleep(ms, actor),
       request: (init: RequestInit, leavesMs?: number, path = "/mcp") => {
         const headers = new Headers(init.headers);

@@ -155,6 +155,43 @@ export function calling(
   return all.toSorted((a, b) => Number(a.do === "fail") - Number(b.do === "fail"));
 }
 
+/** The steps of clients of schedules, of a webhook and of events, each as likely as it stands here. */
+const UNATTENDED_STEPS: Record<"scheduler" | "sender" | "subscriber", Maker[]> = {
+  scheduler: [
+    (chance) => ({ do: "every", ms: chance.pick([10, 60, 360]) * 60 * SECOND }),
+    (chance) => ({ do: "every", ms: chance.pick([10, 60, 360]) * 60 * SECOND }),
+    (chance) => ({ do: "at", ms: chance.pick([SECOND, 600 * SECOND, 10 * HOUR]) }),
+    (chance) => ({ do: "sleep", ms: chance.pick([100, 60 * SECOND, HOUR]) }),
+    (chance) => ({ do: "sleep", ms: chance.pick([20 * 60 * SECOND, 3 * HOUR]) }),
+    () => ({ do: "look" }),
+    () => ({ do: "cancel" }),
+  ],
+  sender: [
+    () => ({ do: "deliver" }),
+    () => ({ do: "deliver" }),
+    () => ({ do: "again" }),
+    () => ({ do: "forge" }),
+    (chance) => ({ do: "sleep", ms: chance.pick([10, 60 * SECOND]) }),
+  ],
+  subscriber: [
+    (chance) => ({
+      ...{ do: "subscribe", keys: [chance.pick(["told", "told_all"])] },
+      ...(chance.of(0.5) && { ms: 2 * 60 * SECOND }),
+    }),
+    () => ({ do: "emit", keys: ["told"] }),
+    () => ({ do: "emit", keys: ["told"] }),
+    () => ({ do: "emit", keys: ["told_all"] }),
+    () => ({ do: "emit", keys: ["told_all"] }),
+    () => ({ do: "poll" }),
+    () => ({ do: "refresh" }),
+    (chance) => ({ do: "sleep", ms: chance.pick([100, 10 * SECOND, 600 * SECOND]) }),
+  ],
+};
+
+/** The program of such a client. */
+export const unattended = (client: keyof typeof UNATTENDED_STEPS, chance: Chance): Step[] =>
+  Array.from({ length: 2 + chance.below(7) }, () => chance.pick(UNATTENDED_STEPS[client])(chance));
+
 /** Calls that each add a line to a file; some crash once they have. */
 export const logging = (chance: Chance): Step[] =>
   Array.from({ length: 1 + chance.below(4) }, () => ({ do: chance.of(0.2) ? "crash" : "keep" }));

@@ -33,7 +33,8 @@ export const RULES = {
   "on time":
     "A call takes no longer than it says, if somebody looks at it: whatever becomes of alarms and clocks",
   "quiet when cancelled": "A call that is cancelled sends no further requests",
-  "alarms lead on": "An alarm that has gone off is not set again and again for the same time",
+  "alarms lead on":
+    "An alarm that has gone off is not set again and again for the same time, or for the present",
   "one history":
     "All calls of a scope see the same history of what is kept there, each as much of it as there is",
   "scopes share nothing": "What one scope keeps is seen in no other",
@@ -41,6 +42,15 @@ export const RULES = {
     "All that a call keeps is there, or nothing of it; of one that is stopped, nothing",
   "state once": "What a call keeps is there once, however often it is run",
   "state kept": "What a call that has its answer keeps is there from then on",
+  "one run each": "Each due time of a schedule and each delivery to a webhook has one run at most",
+  "due runs happen":
+    "Each due time of a schedule has a run, or is counted by a later one; each accepted delivery has a run",
+  "not before its time": "No run of a schedule begins before it is due",
+  "none after cancelling": "No run of a schedule begins after it is cancelled",
+  "each event once": "A reader with a cursor gets each event that it may have, and gets it once",
+  "events in order": "Readers get events in the order in which they were emitted, all in the same",
+  "events are delivered":
+    "A receiver gets each event while its subscription lives, with the same id each time",
   "nothing is left": "When the time of a call is over, nothing of it is stored",
   "no failure of ours": "No request is answered by an internal error but for a fault",
 } as const;

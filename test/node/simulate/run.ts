@@ -2,13 +2,20 @@ import { parseArgs } from "node:util";
 import { describedScene, failuresOf, play, type Outcome } from "./simulate.ts";
 import { killed } from "./kills.ts";
 import { regressions } from "./regressions.ts";
-import { callingSceneOf, sceneOf, statefulSceneOf, type Scene } from "./scene.ts";
+import {
+  callingSceneOf,
+  sceneOf,
+  statefulSceneOf,
+  unattendedSceneOf,
+  type Scene,
+} from "./scene.ts";
 import { shrunken } from "./shrink.ts";
 
 /**
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
- * servlets that keep state, `--calls` of servlets that call others, and `--python` has servlets in Python. `--steps` is
+ * servlets that keep state, `--calls` of servlets that call others, `--unattended` of schedules,
+ * webhooks and events, and `--python` has servlets in Python. `--steps` is
  * during how many events there are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
  * `--tries` of each, and `--kills` plays small scenes of servlets that keep state with a death before each event: of each
  * kind of object, or with `--every 4` before each fourth event, of one kind in turn. `--and` stands between several of
@@ -20,6 +27,7 @@ const OPTIONS = {
   steps: { type: "string", default: "600" },
   state: { type: "boolean", default: false },
   calls: { type: "boolean", default: false },
+  unattended: { type: "boolean", default: false },
   python: { type: "boolean", default: false },
   strict: { type: "boolean", default: false },
   kills: { type: "boolean", default: false },
@@ -50,8 +58,13 @@ function run(values: Values): Promise<boolean> {
   return values.seed === undefined ? playMany(values) : playOne(Number(values.seed), values);
 }
 
-function sceneFor(seed: number, { state, calls, steps, python }: Values): Scene {
-  const make = calls ? callingSceneOf : state ? statefulSceneOf : sceneOf;
+function sceneFor(seed: number, { state, calls, unattended, steps, python }: Values): Scene {
+  const makers = [
+    calls && callingSceneOf,
+    state && statefulSceneOf,
+    unattended && unattendedSceneOf,
+  ];
+  const make = makers.find((one) => one !== false) ?? sceneOf;
   return { ...make(seed, Number(steps)), ...(python && { language: "python" }) };
 }
 

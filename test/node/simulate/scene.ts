@@ -10,6 +10,7 @@ import {
   returning,
   unanswered,
   unheard,
+  unattended,
   type Step,
 } from "./programs.ts";
 
@@ -27,7 +28,8 @@ export interface Scene {
 }
 
 export interface Call {
-  client: "tasks" | "rounds" | "session" | "files" | Other;
+  client: "tasks" | "rounds" | "session" | "files" | Other | Unattended;
+  /** "" for clients of what is unattended, whose programs have no tool. */
   tool: string;
   program: Step[];
   /** Who calls, by number; calls without one have the same caller. */
@@ -40,6 +42,12 @@ export interface Call {
  */
 const OTHERS = ["session-tasks", "mute", "sessionless", "otc"] as const;
 type Other = (typeof OTHERS)[number];
+/** Clients of the servlet `unattended`: of its schedules, its webhook and its events. */
+const UNATTENDED = ["scheduler", "sender", "subscriber"] as const;
+type Unattended = (typeof UNATTENDED)[number];
+
+export const isUnattended = ({ client }: Pick<Call, "client">): boolean =>
+  UNATTENDED.some((one) => one === client);
 
 /** A call of one of the other clients. */
 function otherCall(chance: Chance): Call {
@@ -209,4 +217,36 @@ export function callingSceneOf(seed: number, faultySteps: number): Scene {
   const room = new Chance(seed * 31_337 + 7);
   if (room.of(0.4)) faults.full = 0.1 * room.next();
   return { ...scene, calls, faults };
+}
+
+/** The scene of a seed with schedules, a webhook and events, and runs for which no client waits. */
+export function unattendedSceneOf(seed: number, faultySteps: number): Scene {
+  const chance = new Chance(seed * 5653 + 41);
+  const some = (most: number) => (chance.of(0.5) ? 0 : most * chance.next());
+  const calls = Array.from({ length: 1 + chance.below(3) }, (): Call => {
+    const client = chance.pick(UNATTENDED);
+    return { client, caller: chance.below(2), tool: "", program: unattended(client, chance) };
+  });
+  const dying = ["Schedules", "Hooks", "Events", "Task"];
+  return {
+    seed,
+    steps: faultySteps,
+    calls,
+    faults: {
+      ...NO_FAULTS,
+      death: some(0.05),
+      deaths: chance.of(0.5) ? { [chance.pick(dying)]: 0.2 } : {},
+      outage: some(0.01),
+      eviction: some(0.05),
+      loss: some(0.1),
+      requestDeath: some(0.05),
+      lateAlarm: some(0.2),
+      repeatedAlarm: some(0.1),
+      jump: some(0.01),
+      skewMs: chance.of(0.5) ? 0 : chance.below(1000),
+      budget: chance.pick([1, 2, 4, 12, 40]),
+      ...wrongTimes(seed, calls),
+    },
+    unreliable: some(0.4),
+  };
 }

@@ -35,6 +35,16 @@ describe("durable calls in a simulated world", { timeout: 300_000 }, () => {
     expect(output).toContain("No seed fails.");
   });
 
+  test("40 seeds of schedules, webhooks and events break no rule, and play the same in the opposite order", async () => {
+    const [forward, backward] = await play(
+      "--unattended --digests --seeds 30..69",
+      "--unattended --digests --seeds 69..30",
+    );
+    expect(forward).toContain("No seed fails.");
+    expect(digests(forward!)).toHaveLength(40);
+    expect(digests(backward!)).toEqual(digests(forward!));
+  });
+
   test("scenes and seeds that have failed before pass", async () => {
     const [scenes, ...seeds] = await play(
       "--regressions",

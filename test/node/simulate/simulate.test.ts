@@ -13,7 +13,7 @@ describe("durable calls in a simulated world", () => {
         "--regressions --tries 2",
         "--calls --seeds 1..6",
       ),
-      play("--seeds 26..27", "--state --seeds 11..11", "--seed 28"),
+      play("--seeds 26..27", "--state --seeds 11..11", "--seed 28", "--unattended --seeds 1..6"),
     ]);
   });
 
@@ -27,6 +27,10 @@ describe("durable calls in a simulated world", () => {
 
   test("6 seeds of servlets that call servlets break no rule", () => {
     expect(first[4]).toContain("No seed fails.");
+  });
+
+  test("6 seeds of schedules, webhooks and events break no rule", () => {
+    expect(second[3]).toContain("No seed fails.");
   });
 
   test("scenes that have failed before pass", () => {

@@ -1,6 +1,7 @@
 import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
+import { limits } from "../../../src/server/features/tasks/limits.ts";
 import { processor } from "../../../src/server/kernel/wasm/processor.ts";
-import { loadDeployment, loadPythonDeployment } from "./deployment.ts";
+import { loadDeployment, loadPythonDeployment, loadUnattendedDeployment } from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";
 import { judge } from "./judge.ts";
@@ -11,9 +12,11 @@ import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform, ROOM } from "./platform.ts";
 import { described, isKeeping, saidMs, toolsIn, type Step } from "./programs.ts";
-import type { Call, Scene } from "./scene.ts";
+import { isUnattended, type Call, type Scene } from "./scene.ts";
 import { innerAttempts, judgeState, scopeOf } from "./state-judge.ts";
 import { BEGINNING, Scheduler } from "./scheduler.ts";
+import { Story, UnattendedClient } from "./unattended-clients.ts";
+import { judgeUnattended, type TaskTimes } from "./unattended-judge.ts";
 
 export interface Outcome {
   scene: Scene;
@@ -29,16 +32,25 @@ export interface Outcome {
 const DAY = 86_400_000;
 /** How long a step may be held up: whoever looks at a task pauses for less, and a late alarm that nobody looks at is less late. */
 const HELD_UP = { polled: DAY / 8, other: 1.5 * DAY };
+/** Runs in vain from which a task may have been given up, as not all are seen. */
+const MOST_IN_VAIN = limits.maxRuns - 2;
+/** How long an object may have alarm after alarm: by as much as clocks differ it may wait for its own. */
+const MOST_ALARMS_MS = 10_000;
 /** Events after which a call is taken to have no end. */
 const MOST_EVENTS = 100_000;
 
-const load = { typescript: loadDeployment, python: loadPythonDeployment };
+const load = {
+  typescript: () => loadDeployment(),
+  python: loadPythonDeployment,
+  unattended: loadUnattendedDeployment,
+};
 const deployments: Partial<Record<keyof typeof load, ReturnType<typeof loadDeployment>>> = {};
 
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
-  const { language = "typescript" } = scene;
-  const deployment = await (deployments[language] ??= load[language]());
+  const isAllUnattended = scene.calls.every(isUnattended);
+  const served = isAllUnattended ? "unattended" : (scene.language ?? "typescript");
+  const deployment = await (deployments[served] ??= load[served]());
   configureLimits(ROOM);
   processor.forget();
   const { bindings, variables, durableObjects, createApp } = deployment;
@@ -54,10 +66,18 @@ export async function play(scene: Scene): Promise<Outcome> {
     for (const { label, client, tool, program: steps } of calls) {
       scheduler.note(`${label} (${client}) is ${tool}: ${described(steps)}`, "world");
     }
+    const story = new Story();
     const run = async (some: typeof calls) => {
-      const clients = begun(some, (name, caller) =>
-        platform.clientWorld(app, name, caller === undefined ? undefined : `203.0.113.${caller}`),
+      const attended = begun(
+        some.filter((call) => !isUnattended(call)),
+        (name, caller) =>
+          platform.clientWorld(app, name, caller === undefined ? undefined : `203.0.113.${caller}`),
       );
+      const others = some.filter(isUnattended).map((call) => {
+        const world = platform.clientWorld(app, `client of ${call.label}`);
+        return new UnattendedClient(world, call, { story, internet });
+      });
+      const clients = [...attended, ...others];
       const open = new Set(clients);
       for (const one of clients) {
         await scheduler.within(one.world.actor, () => {
@@ -79,11 +99,14 @@ export async function play(scene: Scene): Promise<Outcome> {
         askings.look();
       }
       platform.isFaulty = false;
+      for (const one of others)
+        if (open.has(one))
+          violations.push({ rule: "ends at all", what: `${one.world.actor.name} does not end` });
       return clients.flatMap((one) => one.attempts);
     };
     const attempts = await run(calls);
     const lastedMs = scheduler.now - BEGINNING;
-    if (lastedMs > mostMs(attempts, platform.injected))
+    if (!isAllUnattended && lastedMs > mostMs(attempts, platform.injected))
       violations.push({ rule: "on time", what: `it took ${(lastedMs / DAY).toFixed(2)} days` });
     const looks = looksAt(calls);
     attempts.push(...(await run(looks)));
@@ -105,15 +128,35 @@ export async function play(scene: Scene): Promise<Outcome> {
     }
     // Long after, when the time of all is over.
     const late = scheduler.now + 40 * DAY;
-    for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++);
+    for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++)
+      if (isAllUnattended) askings.look();
     const objects = [...platform.objects.values()];
+    if (isAllUnattended)
+      violations.push(
+        ...judgeUnattended({
+          story,
+          internet,
+          timesOf: askings.timesOf,
+          isFaultless: platform.injected === 0 && scene.unreliable === 0,
+          isExcused:
+            askings.mostInVain >= MOST_IN_VAIN ||
+            scheduler.backMs >= limits.taskMs ||
+            objects.some(({ hasLostAlarm }) => hasLostAlarm),
+          toleranceMs: 60_000,
+        }),
+      );
     const isStateLeft = objects.some(
       ({ kind, hasLostAlarm }) => kind === "ServletState" && hasLostAlarm,
     );
     for (const object of objects) {
       if (object.sameAlarms > 0)
         violations.push({ rule: "alarms lead on", what: `${object.name}: ${object.sameAlarms}` });
-      if (object.kind === "KeyRing" || object.storage.isEmpty) continue;
+      if (object.longestAlarms > MOST_ALARMS_MS)
+        violations.push({
+          rule: "alarms lead on",
+          what: `${object.name} has alarm after alarm for ${object.longestAlarms} ms`,
+        });
+      if (["KeyRing", "KeyRecords"].includes(object.kind) || isForgotten(object)) continue;
       if (object.kind === "Hub" || object.hasLostAlarm) continue;
       if (object.kind === "Quota" && isStateLeft) continue;
       // Only what was kept for a session has an end.
@@ -140,6 +183,16 @@ export async function play(scene: Scene): Promise<Outcome> {
     restore();
     platform.close();
   }
+}
+
+/** Tables that are there while their object is. */
+const KEPT_TABLES: Record<string, string> = { Schedules: "schedules", Events: "events" };
+
+/** True if an object stores nothing any more. */
+function isForgotten({ kind, storage }: SimulatedObject): boolean {
+  const table = KEPT_TABLES[kind];
+  if (table === undefined || !storage.has(table)) return storage.isEmpty;
+  return storage.peek(`SELECT 1 AS one FROM ${table}`) === undefined;
 }
 
 /** The most that these calls may take: as long as they say, and as they may be held up at each step and by each fault. */
@@ -221,6 +274,8 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
       alarms: 0,
       inVain: 0,
       askings: [],
+      since: scheduler.now,
+      over: Infinity,
     };
     tasks.set(object.id, task);
     task.inVain = Math.max(task.inVain, object.alarms - task.alarms);
@@ -232,10 +287,16 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
     // A task that has got an answer, but is seen to ask before and after it, asks something else.
     if (task.status === "input_required") task.askings.at(-1)!.until = scheduler.now;
     if (status === "input_required") task.askings.push({ from: scheduler.now, until: Infinity });
+    if (status !== "working" && status !== "input_required") task.over = scheduler.now;
     Object.assign(task, { status, kept, alarms: object.alarms });
   };
   return {
     of: (id: string) => tasks.get(id)?.askings ?? [],
+    /** When the task of this name was first seen, and was over. */
+    timesOf: (name: string): TaskTimes => {
+      const object = [...platform.objects.values()].find((one) => one.name === name);
+      return tasks.get(object?.id ?? "") ?? { since: -Infinity, over: Infinity };
+    },
     /** How often at most a task was run in vain. */
     get mostInVain(): number {
       return Math.max(0, ...[...tasks.values()].map((task) => task.inVain));
@@ -255,7 +316,7 @@ function watchTasks(platform: Platform, violations: Violation[], internet: HttpS
   };
 }
 
-interface Watched {
+interface Watched extends TaskTimes {
   /** As the disk has it. */
   status: string;
   /** How far it was, as the disk has it. */
