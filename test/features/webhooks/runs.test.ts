@@ -358,3 +358,18 @@ describe("what is stored", () => {
     });
   });
 });
+
+test("an alarm that was set before the clock was set back forgets no id of a delivery", async () => {
+  expect.hasAssertions();
+  await deliver(github("{}", { id: "one" }), GITHUB);
+  await untilEffects(1);
+  await runInDurableObject(objectOf("github"), async (instance: HookObject) => {
+    const scheduledTime = Date.now() + 10 * 86_400_000;
+    await instance.alarm({ scheduledTime, retryCount: 0, isRetry: false });
+  });
+  await deliver(github("{}", { id: "one" }), GITHUB);
+  await deliver(github("{}", { id: "two" }), GITHUB);
+  expect(await untilEffects(2)).toHaveLength(2);
+  const { deliveries } = await shownOf("github");
+  expect(deliveries).toHaveLength(2);
+});

@@ -247,7 +247,8 @@ export class HookObject extends DurableObject<object> {
         )
         .toArray();
       await Promise.all(due.map((row) => this.#begin(row, now)));
-      this.#prune(now);
+      // By its own clock: the alarm may have been set before the clock was set back.
+      this.#prune(Date.now());
       await this.#setAlarm(now);
     });
   }
