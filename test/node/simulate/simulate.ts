@@ -34,6 +34,8 @@ const DAY = 86_400_000;
 const HELD_UP = { polled: DAY / 8, other: 1.5 * DAY };
 /** Runs in vain from which a task may have been given up, as not all are seen. */
 const MOST_IN_VAIN = limits.maxRuns - 2;
+/** The log of a run that has failed, as it had waited for too long where everything stood still. */
+const FAILED_RUN = / threw after \d+ ms/;
 /** How long an object may have alarm after alarm: by as much as clocks differ it may wait for its own. */
 const MOST_ALARMS_MS = 10_000;
 /** Events after which a call is taken to have no end. */
@@ -141,6 +143,7 @@ export async function play(scene: Scene): Promise<Outcome> {
           isExcused:
             askings.mostInVain >= MOST_IN_VAIN ||
             scheduler.backMs >= limits.taskMs ||
+            (platform.stoodStill && scheduler.trace.some((line) => FAILED_RUN.test(line))) ||
             objects.some(({ hasLostAlarm }) => hasLostAlarm),
           toleranceMs: 60_000,
         }),

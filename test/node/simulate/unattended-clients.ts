@@ -144,8 +144,8 @@ export class UnattendedClient {
         if (newest !== undefined) await this.#cancel(newest);
       } else await this.#ask(label, { [step.do]: ms }, own);
     }
-    // Those that run most often first, so that they are not run all the while.
-    for (const one of own.toSorted((a, b) => (a.every ?? Infinity) - (b.every ?? Infinity))) {
+    // Those that are due far ahead come last, so that the others are not run all the while.
+    for (const one of own.toSorted((a, b) => (a.next ?? 0) - (b.next ?? 0))) {
       if (one.cancelled !== undefined) continue;
       if (one.next !== undefined) await this.#waitFor(one);
       await this.#cancel(one);

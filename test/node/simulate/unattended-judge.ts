@@ -24,8 +24,8 @@ interface Evidence {
   /** True if there were no faults, in the server or on the internet. */
   isFaultless: boolean;
   /**
-   * True if runs may have been given up, wait for an alarm that never goes off, or are over by the clock of a machine
-   * that was set back by more than their time.
+   * True if runs may have been given up, have waited for too long while everything stood still, wait for an alarm that
+   * never goes off, or are over by the clock of a machine that was set back by more than their time.
    */
   isExcused: boolean;
   /** The most by which clocks differ, and messages take. */
