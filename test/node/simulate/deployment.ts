@@ -56,7 +56,7 @@ export async function loadUnattendedDeployment(): Promise<Deployment> {
   ]);
   const own = { HOOK_STANDARD: HOOK_KEY, API_KEYS: JSON.stringify(Object.fromEntries(keys)) };
   // Nor are the notices of changes, of which there are many.
-  const { USAGE: _usage, HUBS: _hubs, ...bindings } = TEST_OBJECTS;
+  const { USAGE: _usage, HUBS: _hubs, ...bindings }: Record<string, string> = TEST_OBJECTS;
   return { ...deployment, bindings, variables: { ...deployment.variables, ...own } };
 }
 

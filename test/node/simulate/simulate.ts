@@ -77,7 +77,8 @@ export async function play(scene: Scene): Promise<Outcome> {
       );
       const others = some.filter(isUnattended).map((call) => {
         const world = platform.clientWorld(app, `client of ${call.label}`);
-        return new UnattendedClient(world, call, { story, internet });
+        const client = new UnattendedClient(world, call, { story, internet });
+        return { world, label: call.label, attempts: [], run: () => client.run() };
       });
       const clients = [...attended, ...others];
       const open = new Set(clients);
@@ -103,7 +104,7 @@ export async function play(scene: Scene): Promise<Outcome> {
       platform.isFaulty = false;
       for (const one of others)
         if (open.has(one))
-          violations.push({ rule: "ends at all", what: `${one.world.actor.name} does not end` });
+          violations.push({ rule: "ends at all", what: `${one.label} does not end` });
       return clients.flatMap((one) => one.attempts);
     };
     const attempts = await run(calls);

@@ -103,7 +103,6 @@ export function dueIn(label: string): { of: string; due: number; missed: number 
 
 export class UnattendedClient {
   readonly world: UnattendedWorld;
-  readonly attempts = [];
   readonly #call: Call & { label: string };
   readonly #story: Story;
   readonly #internet: Internet;
