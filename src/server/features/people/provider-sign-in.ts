@@ -20,6 +20,12 @@ export const CALLBACK_PATH = "/account/callback";
  */
 export const callbackPath = (provider: string): string => `${CALLBACK_PATH}/${provider}`;
 
+/**
+ * The path of the redirect URI for issuers at which this server is a client by itself, for the same reason: none of them
+ * gets a code of a provider in the configuration, whose names have a letter or digit first.
+ */
+export const OWN_CLIENT_CALLBACK = callbackPath("-");
+
 /** A provider at which people sign in to this server. */
 export interface SignInProvider {
   /** The issuer, or the provider's name in the configuration. */
@@ -109,8 +115,8 @@ export class ProviderSignIn {
       throw new Fault("invalid_params", "There is no such sign-in. Open the link again.");
     const { origin } = new URL(request.url);
     const scopes = (await found.scopes?.()) ?? [];
-    const more = isOther ? found.accountChoice : undefined;
-    const { url, begun } = await found.provider.begin(scopes, origin + found.callback, more);
+    const params = isOther ? found.accountChoice : undefined;
+    const { url, begun } = await found.provider.begin(scopes, origin + found.callback, { params });
     const until = Date.now() + limits.connectingMs;
     const isShort = back.length <= BACK_CHARACTERS;
     const pending: PendingSignIn = { provider: found.id, begun, until, ...(isShort && { back }) };

@@ -81,7 +81,7 @@ export abstract class Upstream {
       params: { ...kind.params, ...params },
     };
     // A provider that refuses a client without its secret counts as down: nobody loses access by that.
-    this.provider = new Provider(name, client, secret, issuerOf);
+    this.provider = new Provider(name, client, secret, { issuerOf });
   }
 
   /** Parameters of the authorization request that have the provider ask which account to use. */

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import type { Settings } from "../settings/env.ts";
-import { Fault } from "../core/errors.ts";
+import { Fault, orAborted } from "../core/errors.ts";
 import { isRecent } from "../core/recent.ts";
 import { limits } from "./limits.ts";
 import { isObject } from "../core/model.ts";
@@ -31,10 +31,23 @@ export interface Begun {
   verifier: string;
   nonce?: string;
   redirectUri: string;
+  /** The server that the tokens are for: https://www.rfc-editor.org/rfc/rfc8707 */
+  resource?: string;
 }
 
 /** The required issuer of this ID token, which is not verified yet. */
 type IssuerOf = (idToken: string) => string;
+
+/** The cause of a fault if the provider does not know this server as a client, or refuses its secret. */
+export class RefusedClient extends Error {}
+
+/** What some providers have besides their settings. */
+interface ProviderDetails {
+  /** For a provider that has an issuer for each tenant. */
+  issuerOf?: IssuerOf | undefined;
+  /** Its metadata, if it is known; then none is fetched, and the endpoints in the settings do not count. */
+  metadata?: oauth.AuthorizationServer;
+}
 
 /** An authorization server at which this server is a client: https://www.rfc-editor.org/rfc/rfc9700 */
 export class Provider {
@@ -43,20 +56,19 @@ export class Provider {
   readonly #client: oauth.Client;
   readonly #auth: oauth.ClientAuth;
   readonly #issuerOf: IssuerOf | undefined;
+  readonly #known: oauth.AuthorizationServer | undefined;
   #metadata: { of: oauth.AuthorizationServer; at: number } | undefined;
 
-  /**
-   * `secret` is the client secret; absent for a public client. `issuerOf` is for a provider that has an issuer for each
-   * tenant.
-   */
+  /** `secret` is the client secret; absent for a public client. */
   constructor(
     name: string,
     settings: ProviderSettings,
     secret: string | undefined,
-    issuerOf?: IssuerOf,
+    { issuerOf, metadata }: ProviderDetails = {},
   ) {
     this.name = name;
     this.#issuerOf = issuerOf;
+    this.#known = metadata;
     this.#settings = settings;
     this.#client = { client_id: settings.client_id };
     this.#auth =
@@ -98,13 +110,19 @@ export class Provider {
   }
 
   /**
-   * The URL at which a person grants these scopes, with PKCE. `more` are parameters in addition to those of the
-   * settings. Throws `unavailable`.
+   * The URL at which a person grants these scopes, with PKCE. `params` are in addition to those of the settings;
+   * `resource` is the server that the tokens are for. Throws `unavailable`.
    */
   begin(
     scopes: readonly string[],
     redirectUri: string,
-    more: Readonly<Record<string, string>> = {},
+    {
+      params: more = {},
+      resource,
+    }: {
+      params?: Readonly<Record<string, string>> | undefined;
+      resource?: string | undefined;
+    } = {},
   ): Promise<{ url: string; begun: Begun }> {
     return this.#does("cannot be reached", async () => {
       const { authorization_endpoint } = await this.#server();
@@ -114,6 +132,7 @@ export class Provider {
         verifier: oauth.generateRandomCodeVerifier(),
         redirectUri,
         ...(all.includes("openid") && { nonce: oauth.generateRandomNonce() }),
+        ...(resource !== undefined && { resource }),
       };
       const params = {
         ...this.#settings.params,
@@ -126,6 +145,7 @@ export class Provider {
         code_challenge_method: "S256",
         ...(all.length > 0 && { scope: all.join(" ") }),
         ...(begun.nonce !== undefined && { nonce: begun.nonce }),
+        ...(resource !== undefined && { resource }),
       };
       const url = new URL(authorization_endpoint!);
       for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value);
@@ -138,7 +158,7 @@ export class Provider {
    * Throws `unavailable`, also for a response to another request or of another issuer.
    */
   finish(answer: URLSearchParams, begun: Begun): Promise<Granted | undefined> {
-    const { state, verifier, nonce, redirectUri } = begun;
+    const { state, verifier, nonce, redirectUri, resource } = begun;
     return this.#does("did not grant access", async () => {
       const server = await this.#server();
       const iss = answer.get("iss");
@@ -165,7 +185,7 @@ export class Provider {
         checked,
         redirectUri,
         verifier,
-        options(server.token_endpoint),
+        optionsFor(server, resource),
       );
       const expectedNonce = nonce ?? oauth.expectNoNonce;
       return grantedBy(
@@ -179,8 +199,11 @@ export class Provider {
     });
   }
 
-  /** New tokens; undefined if the provider no longer grants them. Throws `unavailable`. */
-  refresh(refresh: string): Promise<Granted | undefined> {
+  /**
+   * New tokens for this resource, if any; undefined if the provider no longer grants them. Throws `unavailable`, whose
+   * cause is a `RefusedClient` if the provider no longer accepts this server.
+   */
+  refresh(refresh: string, resource?: string): Promise<Granted | undefined> {
     return this.#does("did not renew access", async () => {
       const server = await this.#server();
       try {
@@ -189,7 +212,7 @@ export class Provider {
           this.#client,
           this.#auth,
           refresh,
-          options(server.token_endpoint),
+          optionsFor(server, resource),
         );
         const { tokens, ...granted } = grantedBy(
           await oauth.processRefreshTokenResponse(
@@ -264,6 +287,7 @@ export class Provider {
 
   /** The provider's metadata: as configured, or as published, which is fetched at most once in `limits.keySetMs`. */
   async #server(): Promise<oauth.AuthorizationServer> {
+    if (this.#known !== undefined) return this.#known;
     const { issuer, authorization_endpoint, token_endpoint, revocation_endpoint } = this.#settings;
     const configured = {
       ...(authorization_endpoint !== undefined && { authorization_endpoint }),
@@ -342,14 +366,22 @@ const BEARER = /^[!-~]+$/;
 
 /** The `error` of an OAuth response, if it is a plain code. */
 function codeIn(error: unknown): string | undefined {
+  // Without a look at the body: this is for a client that has authenticated by a header.
+  if (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401)
+    return REFUSED_CLIENT;
   const isResponse =
     error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError;
   return isResponse && /^[a-z_]{1,64}$/.test(error.error) ? error.error : undefined;
 }
 
 /** The error for the log, without the provider's response, which may hold tokens. */
-const withoutAnswer = (error: unknown): Error =>
-  new Error(error instanceof Error ? `${error.name}: ${error.message}` : "not an error");
+function withoutAnswer(error: unknown): Error {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : "not an error";
+  return codeIn(error) === REFUSED_CLIENT ? new RefusedClient(text) : new Error(text);
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+const REFUSED_CLIENT = "invalid_client";
 
 /** The metadata that an issuer publishes: by OpenID Connect, else by RFC 8414. */
 async function discovered(issuer: URL): Promise<oauth.AuthorizationServer> {
@@ -377,14 +409,25 @@ async function discovered(issuer: URL): Promise<oauth.AuthorizationServer> {
 
 /** Bounded in time and size, without redirects. Plain http is for loopback hosts, as in the settings. */
 const options = (url: string | undefined) => ({
-  [oauth.customFetch]: bounded,
+  [oauth.customFetch]: requestProvider,
   [oauth.allowInsecureRequests]: url?.startsWith("http:") === true,
 });
 
-async function bounded(url: string, init: RequestInit): Promise<Response> {
+/** The same for a request to the token endpoint. */
+const optionsFor = ({ token_endpoint }: oauth.AuthorizationServer, resource?: string) => ({
+  ...options(token_endpoint),
+  ...(resource !== undefined && { additionalParameters: { resource } }),
+});
+
+/** Requests a URL of a provider; its answer is whole. */
+export async function requestProvider(url: string, init: RequestInit): Promise<Response> {
   const signal = AbortSignal.timeout(limits.issuerMs);
-  const { status, headers, body } = await fetch(url, { ...init, redirect: "manual", signal });
-  const text = await textWithin(body, limits.issuerBytes);
+  const answer = async () => {
+    const { status, headers, body } = await fetch(url, { ...init, redirect: "manual", signal });
+    return { status, headers, text: await textWithin(body, limits.issuerBytes) };
+  };
+  // An aborted fetch does not always settle.
+  const { status, headers, text } = await orAborted(answer(), signal);
   if (text === undefined)
     throw new Error(`${url} answers with more than ${limits.issuerBytes} bytes`);
   const isError = status === 200 && isErrorBody(text);
