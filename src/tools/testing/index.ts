@@ -405,7 +405,7 @@ const scriptedSecrets = ({ secrets = {} }: { secrets?: Record<string, string> })
 
 /** The accounts of a script: access tokens by account name. Other accounts cannot be connected. */
 const scriptedAccounts = ({ accounts = {} }: { accounts?: Record<string, string> }): Accounts => ({
-  knows: (account) => Object.hasOwn(accounts, account),
+  knows: ({ account }) => Object.hasOwn(accounts, account),
   state: async () => "connected",
   connectPage: async () => "https://server.example/connect/1",
   token: async (_caller, { account }) => accounts[account],

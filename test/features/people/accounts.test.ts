@@ -5,6 +5,7 @@ import type { Provider, Tokens } from "../../../src/server/kernel/auth/account-p
 import {
   ACCOUNT_TABLES,
   PersonAccounts,
+  type IssuerClients,
 } from "../../../src/server/features/people/person-accounts.ts";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
@@ -57,7 +58,9 @@ async function expired(work: (at: At) => Promise<void>): Promise<void> {
       revoke: async (tokens: Tokens) => void at.revoked.push(tokens),
     } as unknown as Provider;
     const providers = new Map([["local", provider]]);
-    const parts = { sql: storage.sql, sealer, providers, signedIn: async () => undefined };
+    const clients = undefined as unknown as IssuerClients;
+    const signedIn = async () => undefined;
+    const parts = { sql: storage.sql, sealer, providers, clients, signedIn };
     const accounts = new PersonAccounts(() => parts);
     await accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
     await accounts.finish(new URL(`${CALLBACK}?state=s1&code=c`));

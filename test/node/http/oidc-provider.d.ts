@@ -23,11 +23,15 @@ declare module "oidc-provider" {
   interface Issued {
     accountId: string;
     scope?: string;
+    /** The resource that it is for. */
+    aud?: string;
     destroy(): Promise<void>;
   }
 
   export default class Provider {
     constructor(issuer: string, configuration: object);
+    /** True if it believes `X-Forwarded-Proto` and `X-Forwarded-Host`. */
+    proxy: boolean;
     AccessToken: { find(token: string): Promise<Issued | undefined> };
     RefreshToken: { find(token: string): Promise<{ destroy(): Promise<void> } | undefined> };
     on(event: string, listener: (context: object, model?: object) => void): void;

@@ -4,7 +4,7 @@ import { Installer, type InstallerParts } from "../../../src/server/features/ins
 import { permissionsOf } from "../../../src/server/features/installs/permissions.ts";
 import { deploymentOf, ownNamesOf, readSettings } from "../../../src/server/kernel/settings/env.ts";
 import { settingNames } from "../../../src/server/kernel/settings/own-names.ts";
-import type { Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
+import { manifestSchema, type Manifest } from "../../../src/server/kernel/servlets/manifest.ts";
 import { configOf, secretOf } from "../../../src/server/kernel/servlets/config.ts";
 import { bundled } from "../installs/installed.ts";
 
@@ -151,6 +151,39 @@ test("who approves a servlet sees the events that it emits, and to whom", () => 
   expect(permissionsOf({ manifest: { events }, lists: undefined })).toContain(
     "It emits these events: issue.opened, news (to everyone).",
   );
+});
+
+test("who approves a servlet sees whose accounts it uses, where, and by which issuer", () => {
+  const accounts = {
+    github: { scopes: ["read:user", "repo"], hosts: ["api.github.com"] },
+    remote: {
+      hosts: ["mcp.example", "files.example"],
+      issuer: "https://auth.example",
+      resource: "https://mcp.example/mcp",
+    },
+  };
+  expect(permissionsOf({ manifest: { accounts }, lists: undefined })).toContain(
+    "It may use its callers' accounts: github (read:user repo) at api.github.com, remote (no scopes) at mcp.example and files.example by the issuer https://auth.example for https://mcp.example/mcp.",
+  );
+});
+
+test.each<[issuer: string, resource: string, isRight: boolean]>([
+  ["https://auth.example", "https://mcp.example/mcp?team=1", true],
+  ["https://auth.example/tenant", "https://mcp.example", true],
+  ["http://127.0.0.1:9000", "http://localhost:9001/mcp", true],
+  ["http://auth.example", "https://mcp.example/mcp", false],
+  ["https://auth.example?x", "https://mcp.example/mcp", false],
+  ["https://auth.example#x", "https://mcp.example/mcp", false],
+  ["https://me:secret@auth.example", "https://mcp.example/mcp", false],
+  ["javascript:alert(1)", "https://mcp.example/mcp", false],
+  [`https://auth.example/${"x".repeat(500)}`, "https://mcp.example/mcp", false],
+  ["https://auth.example", "http://mcp.example/mcp", false],
+  ["https://auth.example", "https://mcp.example/mcp#x", false],
+  ["https://auth.example", "mcp.example", false],
+])("the issuer %s and the resource %s of an account are right: %s", (issuer, resource, isRight) => {
+  const accounts = { remote: { hosts: ["mcp.example"], issuer, resource } };
+  const manifest = { allowed_hosts: ["mcp.example"], accounts };
+  expect(manifestSchema().safeParse(manifest).success).toBe(isRight);
 });
 
 test("who approves a servlet sees each secret that it gets", () => {

@@ -79,12 +79,14 @@ export const settingsOf = ({ env_vars = {} }: Manifest): string[] =>
       : `${asOne(key)} (from the Worker's ${names.join(" and ")})`;
   });
 
-/** The accounts of callers that a servlet may use, each with its scopes and hosts. */
+/** The accounts of callers that a servlet may use, each with its scopes, hosts and issuer. */
 export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
-  Object.entries(accounts).map(
-    ([name, { scopes = [], hosts }]) =>
-      `${asOne(name)} (${scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ")}) at ${hosts.map(asOne).join(" and ")}`,
-  );
+  Object.entries(accounts).map(([name, { scopes = [], hosts, issuer, resource }]) => {
+    const asked = scopes.length === 0 ? "no scopes" : scopes.map(asOne).join(" ");
+    const from = issuer === undefined ? "" : ` by the issuer ${asOne(issuer)}`;
+    const whose = resource === undefined ? "" : ` for ${asOne(resource)}`;
+    return `${asOne(name)} (${asked}) at ${hosts.map(asOne).join(" and ")}${from}${whose}`;
+  });
 
 /** The events of a servlet, each with whether it may be for everyone. */
 export const eventsOf = ({ events = {} }: Manifest): string[] =>

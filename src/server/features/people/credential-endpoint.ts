@@ -3,12 +3,13 @@ import { failedSignInBody, pathOf, type FailedRequest } from "./errors.ts";
 import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
-import type { Provider } from "../../kernel/auth/account-provider.ts";
+import type { AccountGrant } from "../../kernel/servlets/deployment.ts";
 import { limits } from "./limits.ts";
 import { printable, printableText } from "../../kernel/core/text.ts";
 import { answerWaitingCall } from "./ask-endpoint.ts";
 import { deadEndPage, wordsPage } from "./ask-page.ts";
 import { OTHER } from "./paths.ts";
+import { OWN_CLIENT_CALLBACK } from "./provider-sign-in.ts";
 import type { AccountRequest, PersonObjects, SecretRequest } from "./person-objects.ts";
 import {
   notForYou,
@@ -106,12 +107,33 @@ export const secretEndpoint = (request: Request, token: string, page: PersonPage
         : wordsPage("Nothing is kept", "Decline in your client, too. You can close this page."),
   });
 
+/** The provider that a person is shown. */
+interface ShownProvider {
+  host: string;
+  /** The path of the redirect URI. */
+  callback: string;
+}
+
+type AccountAtProvider = AccountRequest & { provider: ShownProvider };
+
+/** The provider of the configuration, else the servlet's issuer; undefined if there is neither. */
+function providerOf(
+  { account, issuer }: AccountGrant,
+  { providers, people }: PersonPage,
+): ShownProvider | undefined {
+  const provider = providers.get(account);
+  if (provider !== undefined) return { host: provider.host, callback: people.callbackOf(provider) };
+  return issuer === undefined
+    ? undefined
+    : { host: new URL(issuer).host, callback: OWN_CLIENT_CALLBACK };
+}
+
 /** `/connect/TOKEN`: asks a person to let a servlet use an account, and leads to its provider. */
 export const connectEndpoint = (request: Request, token: string, page: PersonPage) =>
-  credentialEndpoint<AccountRequest & { provider: Provider }>(request, token, page, {
+  credentialEndpoint<AccountAtProvider>(request, token, page, {
     async open(persons) {
       const asked = await persons.accountRequest(token);
-      const provider = asked && page.providers.get(asked.grant.account);
+      const provider = asked && providerOf(asked.grant, page);
       return provider && { ...asked, provider };
     },
     body: connectPage,
@@ -122,7 +144,7 @@ export const connectEndpoint = (request: Request, token: string, page: PersonPag
         return "decline";
       }
       const from = {
-        redirectUri: new URL(page.people.callbackOf(provider), request.url).href,
+        redirectUri: new URL(provider.callback, request.url).href,
         back: pathOf(request),
       };
       const address = await persons.at(principal, async (object) =>
@@ -195,7 +217,7 @@ const failed = (back: string, message: string): View => ({
  * Browsers apply a page's policy to all redirects after its form, and a provider may redirect to other hosts. So
  * this is a page of its own.
  */
-const leadTo = ({ host }: Provider, address: string): View => ({
+const leadTo = ({ host }: ShownProvider, address: string): View => ({
   status: 200,
   headers: { refresh: `0; url=${address}` },
   body: html`<h1>Connect an account</h1>
@@ -214,10 +236,10 @@ const connected = (action: "accept" | "decline"): Markup =>
 const line = (text: string): Markup => html`<dd>${printable(text)}</dd>`;
 
 function connectPage(
-  { grant, provider }: AccountRequest & { provider: Provider },
+  { grant, provider }: AccountAtProvider,
   { token, complaint }: FormState,
 ): Markup {
-  const { servlet, account, scopes, hosts } = grant;
+  const { servlet, account, scopes, hosts, resource } = grant;
   return html`<h1>Connect an account</h1>
     <p>
       <strong>${shown(servlet)}</strong>, a servlet of this server, asks to use your account at
@@ -226,6 +248,11 @@ function connectPage(
     <dl>
       <dt>What it may do</dt>
       ${scopes.length === 0 ? html`<dd>What the provider lets any app do</dd>` : scopes.map(line)}
+      ${
+        resource !== undefined &&
+        html`<dt>Which server the access is for</dt>
+          ${line(`${new URL(resource).host} (${resource})`)}`
+      }
       <dt>Where it may send requests with it</dt>
       ${hosts.map(line)}
     </dl>

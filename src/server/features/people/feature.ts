@@ -1,5 +1,5 @@
 import { providersOf, type Provider } from "../../kernel/auth/account-provider.ts";
-import { isLocal, withoutHeader } from "../../kernel/auth/origin.ts";
+import { isLocal, originOf, withoutHeader } from "../../kernel/auth/origin.ts";
 import { anonymousAt } from "../../kernel/auth/principal.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import type { Principal } from "../../kernel/core/model.ts";
@@ -13,6 +13,7 @@ import {
   signInEndpoint,
 } from "./credential-endpoint.ts";
 import { failurePage } from "./errors.ts";
+import { CLIENT_DOCUMENT_PATH, clientDocument } from "./issuer-client.ts";
 import type { Paged } from "./view.ts";
 import { CALLBACK_PATH, callbackPath } from "./provider-sign-in.ts";
 import { ANSWER_SCRIPT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from "./paths.ts";
@@ -20,7 +21,7 @@ import { People } from "./people.ts";
 import { PersonObject } from "./person-object.ts";
 import { PersonObjects } from "./person-objects.ts";
 import { signedInEndpoint, signOutEndpoint } from "./view.ts";
-import { variablesOf } from "../../kernel/settings/env.ts";
+import { runsOf, variablesOf } from "../../kernel/settings/env.ts";
 import { tasksFeature } from "../tasks/feature.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -80,13 +81,19 @@ export const peopleFeature: Feature = {
           const tasks = sealing.tasks && { tasks: sealing.tasks };
           const { memberRecord } = kernel;
           const member = memberRecord && { memberRecord };
-          return { sealer: sealing.sealer, providers, ...tasks, ...member };
+          const isSelfHosted = runsOf(env) !== undefined;
+          const client = { title: kernel.site.title, isSelfHosted };
+          const clients = new PersonObjects(PROFILES!, sealing.sealer, providers);
+          return { sealer: sealing.sealer, providers, clients, client, ...tasks, ...member };
         }, PersonObject),
       },
       failurePage: (raw, failure) => failurePage(kernel.site, raw, failure),
       routes(app) {
         if (paged === undefined) return;
         const methods = ["GET", "POST"];
+        app.get(CLIENT_DOCUMENT_PATH, ({ req }) =>
+          Response.json(clientDocument(originOf(req.raw), kernel.site.title)),
+        );
         app.on(methods, "/ask/:id", ({ req }) =>
           paged(req.raw, (visited) => askEndpoint(req.raw, req.param("id"), visited)),
         );

@@ -22,6 +22,10 @@ const own = addLimits({
     connecting: 20,
     /** A refused token of at most this age is not renewed: the refusal has another reason. */
     accountFreshMs: 60_000,
+    /** How long a failure to reach an issuer or to register there is remembered: many callers may ask at once. */
+    issuerFailureMs: 10_000,
+    /** A registration of at most this age is kept, though its issuer refuses it: a new one would fare no better. */
+    newRegistrationMs: 10 * 60_000,
     /** Calls that a person sees on the page of the account: each costs a request to its task. */
     shownCalls: 50,
   },

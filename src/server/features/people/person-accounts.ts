@@ -1,8 +1,16 @@
 import type { AccountGrant, AccountState } from "../../kernel/servlets/deployment.ts";
 import { settled, type Settled } from "../../kernel/core/settled.ts";
-import type { Begun, Provider, Tokens } from "../../kernel/auth/account-provider.ts";
+import {
+  Provider,
+  RefusedClient,
+  type Begun,
+  type Granted,
+  type Tokens,
+} from "../../kernel/auth/account-provider.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { Fault, logError, report } from "../../kernel/core/errors.ts";
+import type { ClientAtIssuer, IssuerAddress } from "./issuer-client.ts";
+import { OFFLINE_SCOPE, type IssuerMetadata } from "./issuer-metadata.ts";
 import { limits } from "./limits.ts";
 import type { AccountRef, FinishedAccount } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
@@ -11,9 +19,26 @@ import type { Sealer } from "../../kernel/storage/vault.ts";
 /** How long before its expiry an account's token is renewed: a request with it may take that long. */
 const ACCOUNT_MARGIN_MS = 30_000;
 
+/** This server at an issuer where it has made itself a client. */
+export interface IssuerClients {
+  /** The issuer's metadata. Throws `unavailable`. */
+  issuerMetadata(at: IssuerAddress): Promise<IssuerMetadata>;
+  /** The metadata and the client, which is registered if need be. Throws `unavailable`. */
+  clientAt(at: IssuerAddress): Promise<ClientAtIssuer>;
+  /** Has the next client registered anew, if this is the present one. */
+  dropClient(at: IssuerAddress, id: string): Promise<void>;
+}
+
+/** The client that an account was connected by, and the metadata of that time. */
+interface OwnClient extends ClientAtIssuer {
+  at: IssuerAddress;
+}
+
 /** A connected account as it is stored. */
 interface Connected extends AccountGrant {
   tokens: Tokens;
+  /** Absent if the provider is one of ACCOUNTS. */
+  own?: OwnClient;
   /** Who granted them, and to whom (`Provider.identity`): tokens are for no other. */
   from: string;
   /** Unix time in ms of the person's consent, and of the tokens. */
@@ -26,6 +51,8 @@ interface Connecting {
   grant: AccountGrant;
   begun: Begun;
   back: string;
+  /** As in `Connected`. */
+  own?: OwnClient;
   /** To whom the person went (`Provider.identity`): the code is for no other. */
   at: string;
 }
@@ -34,6 +61,7 @@ interface Parts {
   sql: SqlStorage;
   sealer: Sealer;
   providers: ReadonlyMap<string, Provider>;
+  clients: IssuerClients;
   /** The token of the person's own sign-in, if that is an account of this name: see `MemberRecord.token`. */
   signedIn(grant: AccountGrant, refused?: string): Promise<string | undefined>;
 }
@@ -77,9 +105,12 @@ export class PersonAccounts {
   async begin(grant: AccountGrant, { redirectUri, back }: { redirectUri: string; back: string }) {
     const { sql, sealer } = this.#parts();
     const now = Date.now();
-    const provider = this.#provider(grant.account);
-    const { url, begun } = await provider.begin(grant.scopes, redirectUri);
-    const connecting: Connecting = { grant, begun, back, at: provider.identity };
+    const own = await this.#newClient(grant, new URL(redirectUri).origin);
+    const provider = this.#provider(grant, own);
+    const { resource } = grant;
+    const { url, begun } = await provider.begin(scopesFor(grant, own), redirectUri, { resource });
+    const at = provider.identity;
+    const connecting: Connecting = { grant, begun, back, at, ...(own && { own }) };
     const state = await hexDigest(begun.state);
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     // No await from here on, so that no other attempt is counted meanwhile.
@@ -107,17 +138,18 @@ export class PersonAccounts {
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
-    const { grant, begun, back, at } = decoded(opened) as Connecting;
+    const { grant, begun, back, at, own } = decoded(opened) as Connecting;
     // The answer of another provider has come to another address.
     if (begun.redirectUri !== origin + pathname) return undefined;
     try {
-      const provider = this.#provider(grant.account);
+      const provider = this.#provider(grant, own);
       if (provider.identity !== at)
         throw new Fault(
           "unavailable",
           `This server has another provider ${grant.account} by now. Connect the account again.`,
         );
-      const tokens = (await provider.finish(answer, begun))?.tokens;
+      const granted = await this.#unlessRefused(() => provider.finish(answer, begun), own);
+      const tokens = granted?.tokens;
       if (tokens !== undefined && this.#timesForgotten !== before) {
         await provider.revoke(tokens).catch(logError);
         return undefined;
@@ -128,7 +160,8 @@ export class PersonAccounts {
       }
       const now = Date.now();
       const from = provider.identity;
-      await this.#keep({ ...grant, tokens, from, connectedAt: now, grantedAt: now });
+      const kept = { ...grant, tokens, from, ...(own && { own }) };
+      await this.#keep({ ...kept, connectedAt: now, grantedAt: now });
       sql.exec("DELETE FROM declined WHERE id = ?", await idOf(grant));
       return { back, isConnected: true };
     } catch (error) {
@@ -145,7 +178,7 @@ export class PersonAccounts {
   async token(grant: AccountGrant, refused?: string): Promise<Settled<string | undefined>> {
     const known = await this.#read(await idOf(grant));
     // A call may have found the account connected before its servlet's manifest named more hosts.
-    if (known === undefined || !covers(known, grant) || this.#providerOf(known) === undefined)
+    if (known === undefined || !covers(known, grant) || !this.#isCurrent(known))
       return settled(() => this.#parts().signedIn(grant, refused));
     const { tokens, grantedAt } = known;
     const isOver = (tokens.expires ?? Infinity) <= Date.now() + ACCOUNT_MARGIN_MS;
@@ -159,8 +192,10 @@ export class PersonAccounts {
     const known = await this.#read(id);
     this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
     // The account is forgotten here, even if the provider cannot be reached.
-    const provider = known && this.#providerOf(known);
-    await provider?.revoke(known!.tokens).catch(logError);
+    if (known === undefined || !this.#isCurrent(known)) return;
+    await this.#currentProvider(known)
+      .then((provider) => provider.revoke(known.tokens))
+      .catch(logError);
   }
 
   async forgetAll(): Promise<void> {
@@ -201,16 +236,42 @@ export class PersonAccounts {
     const known = await this.#read(id);
     if (known?.tokens.access !== access) return known?.tokens.access;
     const { refresh } = known.tokens;
-    const provider = this.#provider(known.account);
-    const tokens = refresh === undefined ? undefined : (await provider.refresh(refresh))?.tokens;
+    const provider = refresh === undefined ? undefined : await this.#currentProvider(known);
+    const tokens = (await this.#refreshed(provider, known))?.tokens;
     // Its person may have disconnected or connected it meanwhile.
     const current = await this.#read(id);
     if (current === undefined && tokens !== undefined)
-      await provider.revoke(tokens).catch(logError);
+      await provider?.revoke(tokens).catch(logError);
     if (current?.tokens.access !== access) return current?.tokens.access;
     if (tokens === undefined) this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
     else await this.#keep({ ...known, tokens, grantedAt: Date.now() });
     return tokens?.access;
+  }
+
+  /** The grant with new tokens; undefined if the provider no longer grants it, or knows no more of this server. */
+  async #refreshed(
+    provider: Provider | undefined,
+    { tokens: { refresh }, resource, own }: Connected,
+  ): Promise<Granted | undefined> {
+    if (provider === undefined || refresh === undefined) return undefined;
+    try {
+      return await this.#unlessRefused(() => provider.refresh(refresh, resource), own);
+    } catch (error) {
+      // A refresh token is bound to its client.
+      if (isRefused(error, own)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Does this; a registration that the issuer refuses meanwhile is not used for other accounts. */
+  async #unlessRefused<T>(work: () => Promise<T>, own: OwnClient | undefined): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (own !== undefined && isRefused(error, own))
+        await this.#parts().clients.dropClient(own.at, own.client.id).catch(logError);
+      throw error;
+    }
   }
 
   async #keep(connected: Connected): Promise<void> {
@@ -237,16 +298,67 @@ export class PersonAccounts {
     return opened && (decoded(opened) as Connected);
   }
 
-  /** Undefined if the configuration has another provider or client by now. */
-  #providerOf({ account, from }: Connected): Provider | undefined {
+  /** False if the configuration has another provider or client by now. */
+  #isCurrent({ account, from, own }: Connected): boolean {
     const provider = this.#parts().providers.get(account);
-    return provider?.identity === from ? provider : undefined;
+    return provider === undefined ? own !== undefined : provider.identity === from;
   }
 
-  #provider(name: string): Provider {
-    const provider = this.#parts().providers.get(name);
+  /** The client of a new connection, if the configuration has no provider for it. Throws `unavailable`. */
+  async #newClient(
+    { account, issuer }: AccountGrant,
+    origin: string,
+  ): Promise<OwnClient | undefined> {
+    const { providers, clients } = this.#parts();
+    if (issuer === undefined || providers.has(account)) return undefined;
+    const at = { issuer, origin };
+    const found = await clients.clientAt(at);
+    const { client } = found;
+    if (client.registeredAt === undefined || !(await this.#isOut(client.id)))
+      return { at, ...found };
+    await clients.dropClient(at, client.id);
+    return { at, ...(await clients.clientAt(at)) };
+  }
+
+  /** True if the person has gone to an issuer as this client, and is not back: the issuer may have forgotten the client. */
+  async #isOut(client: string): Promise<boolean> {
+    const { sql, sealer } = this.#parts();
+    const rows = sql
+      .exec<{ state: string; sealed: ArrayBuffer }>("SELECT state, sealed FROM connecting")
+      .toArray();
+    const all = await Promise.all(
+      rows.map(({ state, sealed }) => sealer.open(new Uint8Array(sealed), `connecting ${state}`)),
+    );
+    return all.some((one) => one && (decoded(one) as Connecting).own?.client.id === client);
+  }
+
+  /** The provider of an account: one of the configuration, else by the client that this server has made. */
+  #provider({ account }: AccountGrant, own: OwnClient | undefined): Provider {
+    const provider = this.#parts().providers.get(account);
     if (provider !== undefined) return provider;
-    throw new Fault("servlet_failed", `This server knows no provider ${name}: ACCOUNTS has none.`);
+    if (own !== undefined) return providerBy(account, own);
+    throw new Fault(
+      "servlet_failed",
+      `This server knows no provider ${account}: ACCOUNTS has none.`,
+    );
+  }
+
+  /** As `#provider`, with the metadata of now. Throws `unavailable`, also if tokens would go to another host than before. */
+  async #currentProvider(known: Connected): Promise<Provider> {
+    const { account, own } = known;
+    const { clients, providers } = this.#parts();
+    if (own === undefined || providers.has(account)) return this.#provider(known, own);
+    const now = await clients.issuerMetadata(own.at);
+    const [before, after] = [own.metadata, now].map((one) => new URL(one.token_endpoint).host);
+    if (before !== after)
+      throw new Fault(
+        "unavailable",
+        `The issuer ${new URL(own.at.issuer).host} has moved its token endpoint from ${before} to ${after} since the account ${account} was connected, so this server has stopped using the account. If that is expected, disconnect the account at /account, and call again to connect it.`,
+      );
+    const { revocation_endpoint, ...others } = now;
+    const isPinned = hostOf(revocation_endpoint) === hostOf(own.metadata.revocation_endpoint);
+    const metadata = isPinned ? now : others;
+    return providerBy(account, { ...own, metadata });
   }
 
   #tell(): void {
@@ -261,8 +373,33 @@ CREATE TABLE IF NOT EXISTS accounts (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS connecting (state TEXT PRIMARY KEY, until INTEGER NOT NULL, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS declined (id TEXT PRIMARY KEY, at INTEGER NOT NULL);`;
 
+/** The provider at which this server has made itself a client. */
+const providerBy = (name: string, { at: { issuer }, client, metadata }: OwnClient): Provider => {
+  const { id: client_id, secret, auth } = client;
+  const settings = { issuer, client_id, auth, scopes: [], params: {} };
+  return new Provider(name, settings, secret, { metadata });
+};
+
+/** The scopes of a grant; with one more where a provider gives a refresh token for that only. */
+function scopesFor({ scopes }: AccountGrant, own: OwnClient | undefined): readonly string[] {
+  const isOffline = own?.metadata.scopes_supported.includes(OFFLINE_SCOPE);
+  // Alone it would stand for less than the provider's default.
+  return isOffline && scopes.length > 0 ? [...scopes, OFFLINE_SCOPE] : scopes;
+}
+
+/** True if the issuer has refused this server as a client, which it has registered. */
+const isRefused = (error: unknown, own: OwnClient | undefined): boolean =>
+  own?.client.registeredAt !== undefined &&
+  error instanceof Fault &&
+  error.cause instanceof RefusedClient;
+
+const hostOf = (address: string | undefined): string | undefined =>
+  address && new URL(address).host;
+
 /** True if the person has agreed to all of this. */
-const covers = (known: AccountGrant, { scopes, hosts }: AccountGrant): boolean =>
+const covers = (known: AccountGrant, { scopes, hosts, issuer, resource }: AccountGrant): boolean =>
+  known.issuer === issuer &&
+  known.resource === resource &&
   scopes.every((one) => known.scopes.includes(one)) &&
   hosts.every((one) => known.hosts.includes(one));
 

@@ -13,8 +13,10 @@ import {
   LISTED_TABLE,
   type ListedCall,
 } from "../../kernel/calls/listed-calls.ts";
-import { ACCOUNT_TABLES, PersonAccounts } from "./person-accounts.ts";
+import { ACCOUNT_TABLES, PersonAccounts, type IssuerClients } from "./person-accounts.ts";
 import type { MemberParts, MemberRecord } from "./members.ts";
+import { IssuerClient, type ClientAtIssuer, type IssuerAddress } from "./issuer-client.ts";
+import type { IssuerMetadata } from "./issuer-metadata.ts";
 import type { AccountRef, PersonSummary, SecretRef } from "./person.ts";
 import { firstRow } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
@@ -29,6 +31,10 @@ interface StoredSecret extends SecretRef {
 interface PersonServer {
   readonly sealer: Sealer;
   readonly providers: ReadonlyMap<string, Provider>;
+  /** Where this server makes itself a client. */
+  readonly clients: IssuerClients;
+  /** How it introduces itself there. */
+  readonly client: { readonly title: string; readonly isSelfHosted: boolean };
   readonly tasks?: TasksOf;
   /** As in `Parts`. */
   memberRecord?(parts: MemberParts): MemberRecord;
@@ -36,7 +42,8 @@ interface PersonServer {
 
 /**
  * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
- * person. Each method is given the principal's name.
+ * person. Each method is given the principal's name. Some objects are no person's, but this server as a client at an
+ * issuer.
  */
 export class PersonObject extends DurableObject<object> {
   readonly #server: PersonServer;
@@ -45,6 +52,7 @@ export class PersonObject extends DurableObject<object> {
   #sealer: Sealer | undefined;
   #kept = Promise.withResolvers<void>();
   #ofPrincipal: PersonAccounts | undefined;
+  #ofIssuer: IssuerClient | undefined;
   #member: MemberRecord | undefined;
   readonly #listed = new ListedCalls(this.#sql);
 
@@ -129,6 +137,21 @@ export class PersonObject extends DurableObject<object> {
   /** Forgets an account, and has the provider revoke its tokens if it can. */
   async disconnectAccount(principal: string, of: AccountRef) {
     await this.#accounts(principal).disconnect(of);
+  }
+
+  /** The metadata of the issuer of this object. Throws `unavailable`. */
+  issuerMetadata(at: IssuerAddress): Promise<Settled<IssuerMetadata>> {
+    return settled(() => this.#issuerClient(at).metadata());
+  }
+
+  /** This server as a client at the issuer of this object, registered if need be. Throws `unavailable`. */
+  clientAtIssuer(at: IssuerAddress): Promise<Settled<ClientAtIssuer>> {
+    return settled(() => this.#issuerClient(at).find());
+  }
+
+  /** Forgets the registration with this id. */
+  async dropClient(at: IssuerAddress, id: string): Promise<void> {
+    await this.#issuerClient(at).drop(id);
   }
 
   /** Records a call that was handed over and is stored until then. */
@@ -269,8 +292,15 @@ export class PersonObject extends DurableObject<object> {
       sql: this.#sql,
       sealer: this.#sealerOf(principal),
       providers: this.#server.providers,
+      clients: this.#server.clients,
       signedIn: async (grant, refused) => this.#memberOf(principal)?.token(grant, refused),
     })));
+  }
+
+  #issuerClient(at: IssuerAddress): IssuerClient {
+    const sealer = this.#server.sealer.lasting(`client of ${at.origin} at ${at.issuer}`);
+    const { kv } = this.ctx.storage;
+    return (this.#ofIssuer ??= new IssuerClient(at, { kv, sealer, ...this.#server.client }));
   }
 
   /** Secrets do not expire, so neither does their key. */

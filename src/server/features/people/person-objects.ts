@@ -1,9 +1,12 @@
 import type { Provider } from "../../kernel/auth/account-provider.ts";
 import type { AccountGrant, AccountState } from "../../kernel/servlets/deployment.ts";
 import type { SecretRef } from "./person.ts";
-import { unsettled } from "../../kernel/core/settled.ts";
+import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { report } from "../../kernel/core/errors.ts";
 import { limits } from "../../kernel/core/limits.ts";
+import { clientObjectName, type ClientAtIssuer, type IssuerAddress } from "./issuer-client.ts";
+import type { IssuerMetadata } from "./issuer-metadata.ts";
+import type { IssuerClients } from "./person-accounts.ts";
 import { retry } from "../../kernel/core/retry.ts";
 import type { ListedCall } from "../../kernel/calls/listed-calls.ts";
 import type { PersonObject } from "./person-object.ts";
@@ -27,7 +30,7 @@ export interface AccountRequest {
 }
 
 /** The stored data of each person, and the pages on which they enter secrets. */
-export class PersonObjects {
+export class PersonObjects implements IssuerClients {
   readonly #objects: DurableObjectNamespace<PersonObject>;
   readonly #sealer: Sealer;
   readonly #providers: ReadonlyMap<string, Provider>;
@@ -91,8 +94,22 @@ export class PersonObjects {
     return this.#opened<SecretRequest>(token, SECRET_PATH);
   }
 
-  knows(account: string): boolean {
-    return this.#providers.has(account);
+  knows({ account, issuer }: AccountGrant): boolean {
+    return this.#providers.has(account) || issuer !== undefined;
+  }
+
+  async issuerMetadata(at: IssuerAddress): Promise<IssuerMetadata> {
+    const found = await this.at(clientObjectName(at), async (object) => object.issuerMetadata(at));
+    return unsettled(found as Settled<IssuerMetadata>);
+  }
+
+  async clientAt(at: IssuerAddress): Promise<ClientAtIssuer> {
+    const found = await this.at(clientObjectName(at), async (object) => object.clientAtIssuer(at));
+    return unsettled(found as Settled<ClientAtIssuer>);
+  }
+
+  dropClient(at: IssuerAddress, id: string): Promise<void> {
+    return this.at(clientObjectName(at), async (object) => object.dropClient(at, id));
   }
 
   state(

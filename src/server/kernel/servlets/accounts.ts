@@ -47,14 +47,21 @@ export function withAccounts(
   return { ...world, fetch: send };
 }
 
-/** The scopes and hosts that the manifest grants for this account; undefined if it does not name the account. */
+/** What the manifest asks for with this account; undefined if it does not name the account. */
 export function grantOf(
   { name, manifest }: PreparedServlet,
   account: string,
 ): AccountGrant | undefined {
   const { accounts = {} } = manifest;
   const named = Object.hasOwn(accounts, account) ? accounts[account] : undefined;
-  return named && { servlet: name, account, scopes: named.scopes ?? [], hosts: named.hosts };
+  if (named === undefined) return undefined;
+  const { scopes = [], hosts, issuer, resource } = named;
+  return {
+    servlet: name,
+    ...{ account, scopes, hosts },
+    ...(issuer !== undefined && { issuer }),
+    ...(resource !== undefined && { resource }),
+  };
 }
 
 export const notNamed = (account: string): string =>

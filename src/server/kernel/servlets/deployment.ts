@@ -49,6 +49,10 @@ export interface AccountGrant {
   account: string;
   scopes: readonly string[];
   hosts: readonly string[];
+  /** The provider, if ACCOUNTS lacks the name: an authorization server at which this server makes itself a client. */
+  issuer?: string;
+  /** The URL of the server that the token is for. */
+  resource?: string;
 }
 
 /** The state of a person's account: connected, refused since the servlet asked, or neither. */
@@ -56,8 +60,8 @@ export type AccountState = "connected" | "declined" | "missing";
 
 /** Callers' accounts at other servers, and the pages on which callers connect them. */
 export interface Accounts {
-  /** True for the name of a provider. */
-  knows(account: string): boolean;
+  /** True if there is a provider for this account. */
+  knows(grant: AccountGrant): boolean;
   /** Its state; waits at most `ms` for it to be connected, or refused after `since` (Unix ms). */
   state(
     principal: string,

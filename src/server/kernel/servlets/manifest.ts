@@ -8,6 +8,7 @@ import { Pattern } from "../schema/pattern.ts";
 import { Schema } from "../schema/schema.ts";
 import { dialectNames } from "./dialects.ts";
 import { memoryBytes } from "../core/text.ts";
+import { isSecureUrl } from "../settings/oauth-settings.ts";
 import { ownVariablesIn } from "./variables.ts";
 import { webhooksSchema } from "./webhook-schema.ts";
 
@@ -135,6 +136,31 @@ const objectSchema = once(() =>
   ),
 );
 
+/** Characters of these URLs: they are names of objects, and are shown whole to who agrees to them. */
+const ISSUER_CHARACTERS = 500;
+
+const urlThat = (isRight: (url: URL) => boolean, fault: string) =>
+  z.string().check(
+    z.maxLength(ISSUER_CHARACTERS),
+    z.refine((text) => {
+      const url = URL.parse(text);
+      if (url === null || !isSecureUrl(text) || url.username + url.password !== "") return false;
+      return !text.includes("#") && isRight(url);
+    }, fault),
+  );
+
+const issuerUrl = () =>
+  urlThat(
+    ({ search }) => search === "",
+    'must be an https URL without a query or fragment, such as "https://auth.example.com"',
+  );
+
+const resourceUrl = () =>
+  urlThat(
+    () => true,
+    'must be an https URL without a fragment, such as "https://mcp.example.com/mcp"',
+  );
+
 const event = once(() =>
   z.strictObject({
     description: described(
@@ -246,9 +272,21 @@ export const manifestSchema = once(() =>
                 z.array(z.string().check(z.minLength(1))).check(z.minLength(1)),
                 "Hosts to which requests with the account may go, as in allowed_hosts.",
               ),
+              issuer: z.optional(
+                described(
+                  issuerUrl(),
+                  "The issuer of its authorization server. Where ACCOUNTS lacks the name, the server makes itself a client there, by the issuer's metadata.",
+                ),
+              ),
+              resource: z.optional(
+                described(
+                  resourceUrl(),
+                  "The URL of the server that the access token is for (RFC 8707), such as that of an MCP server.",
+                ),
+              ),
             }),
           ),
-          "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS. The server adds the access token; the servlet never sees it.",
+          "Accounts of its caller that its requests may use, by the provider's name in the server's ACCOUNTS, or with an issuer. The server adds the access token; the servlet never sees it.",
         ),
         env_vars: described(
           z.record(z.string(), z.string("must be a text: put it in quotes")),

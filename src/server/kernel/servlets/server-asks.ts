@@ -54,7 +54,7 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   const { accounts } = deployment;
   const grant = grantOf(servlet, textIn(name));
   if (grant === undefined) return notNamed(textIn(name));
-  if (accounts === undefined || !accounts.knows(grant.account))
+  if (accounts === undefined || !accounts.knows(grant))
     return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
   if (principal.name === ANONYMOUS.name) return UNKNOWN;
   const wait = { since: Number(since), ms };
