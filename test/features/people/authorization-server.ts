@@ -145,8 +145,21 @@ export class AuthorizationServer {
           : new Response(`You may ${scope}`);
       }
       default:
-        return new Response("", { status: 404 });
+        return this.#scoped(sent);
     }
+  }
+
+  /** `/needs/SCOPE/…` of the resource server: what needs these scopes. */
+  #scoped({ url, authorization }: Sent): Response {
+    const { host, pathname } = new URL(url);
+    const [, first, ...needed] = pathname.split("/");
+    if (host !== new URL(RESOURCE).host || first !== "needs")
+      return new Response("", { status: 404 });
+    const scopes = this.access.get(authorization?.replace(/^Bearer /, "") ?? "")?.split(" ") ?? [];
+    if (needed.every((one) => scopes.includes(one)))
+      return new Response(`Done by ${scopes.join(" ")}`);
+    const challenge = `Bearer error="insufficient_scope", scope="${needed.join(" ")}"`;
+    return new Response("More", { status: 403, headers: { "www-authenticate": challenge } });
   }
 
   #register({ method, body }: Sent): Response {

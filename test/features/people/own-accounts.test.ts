@@ -20,9 +20,9 @@ async function setUp({ domain = "example", names = 1 } = {}) {
   const issuer = new AuthorizationServer(async (url) => at.fetch(new Request(url)));
   const [ada] = people as [string];
 
-  const call = async (who = ada) => {
+  const call = async (who = ada, url = RESOURCE) => {
     const sent = { server: at, capabilities: {}, ...as(who) };
-    return callOf("plan", steps({ do: "http", url: RESOURCE, account: "remote" }), sent);
+    return callOf("plan", steps({ do: "http", url, account: "remote" }), sent);
   };
   const result = async (id: string, who = ada) =>
     saidIn(await callOf("get_result", { id }, { server: at, capabilities: {}, ...as(who) }));
@@ -34,8 +34,8 @@ async function setUp({ domain = "example", names = 1 } = {}) {
   }
 
   /** A person at the page on which the account of a waiting call is connected. */
-  async function atPage(who = ada) {
-    const { id, url } = (await call(who)).result!["structuredContent"];
+  async function atPage(who = ada, of = RESOURCE) {
+    const { id, url } = (await call(who, of)).result!["structuredContent"];
     const person = await signIn(who);
     const path = (await person.fetch(url)).response.headers.get("location")!;
     const page = await person.fetch(path);
@@ -44,7 +44,7 @@ async function setUp({ domain = "example", names = 1 } = {}) {
       const { hidden } = await person.fetch(path);
       return person.send(path, { ...hidden, decision: "accept" });
     };
-    return { id, person, page, agree };
+    return { id, person, path, page, agree };
   }
 
   /** Connects an account; `change` changes the address at which the person comes back. */
@@ -147,7 +147,7 @@ test("an issuer that gives a public client a secret gets it", async () => {
 
 test("callers share one registration, however many come at once", async () => {
   const { issuer, people, atPage } = await setUp({ names: 20 });
-  const pages = await Promise.all(people.map(atPage));
+  const pages = await Promise.all(people.map((who) => atPage(who)));
   await Promise.all(pages.map(async ({ agree }) => addressIn(await agree())));
   expect(issuer.requestsTo("/register")).toHaveLength(1);
   expect(issuer.sent.filter(({ url }) => url === METADATA)).toHaveLength(1);
@@ -269,4 +269,57 @@ test("an issuer that registers nobody has the person told what whoever runs the 
   expect(status).toBe(503);
   expect(text).toContain("The issuer auth.example registers no clients by itself.");
   expect(text).toContain(`with the redirect URI ${origin}/account/callback, and adds the account`);
+});
+
+test("a person is asked for scopes that a request lacks, once, and keeps those granted before", async () => {
+  const { issuer, connect, call, result, atPage } = await setUp();
+  await result((await connect()).id);
+  for (const [path, scopes] of [
+    ["write", "read write"],
+    ["admin", "read write admin"],
+  ] as const) {
+    const url = `https://mcp.example/needs/${path}`;
+    const { id, person, page, agree } = await atPage(undefined, url);
+    for (const scope of scopes.split(" ")) expect(page.text).toContain(scope);
+    await person.fetch((await issuer.authorize(addressIn(await agree()))).href);
+    const done = [[200, `Done by ${scopes} offline_access`]];
+    expect(await result(id)).toEqual(done);
+    expect(saidIn(await call(undefined, url))).toEqual(done);
+  }
+  expect(issuer.requestsTo("/register")).toHaveLength(1);
+});
+
+test("a person who does not allow more scopes keeps the account as it was", async () => {
+  const { connect, call, result, atPage } = await setUp();
+  await result((await connect()).id);
+  const { id, person, path, page } = await atPage(undefined, "https://mcp.example/needs/write");
+  await person.send(path, { ...page.hidden, decision: "decline" });
+  expect(await result(id)).toEqual(["The account remote is not connected: the user declined."]);
+  expect(saidIn(await call())).toEqual(MAIL);
+});
+
+test("scopes that were granted and do not help are not asked for again", async () => {
+  const { issuer, connect, call, result } = await setUp();
+  await result((await connect()).id);
+  const url = "https://mcp.example/needs/read";
+  const challenge = 'Bearer error="insufficient_scope", scope="read"';
+  issuer.instead[url] = () =>
+    new Response("More", { status: 403, headers: { "www-authenticate": challenge } });
+  expect(saidIn(await call(undefined, url))).toEqual([[403, "More"]]);
+});
+
+test.each([
+  ['Bearer error="insufficient_scope"'],
+  ['Bearer error="insufficient_scope", scope=""'],
+  [`Bearer error="insufficient_scope", scope="${"x ".repeat(30)}"`],
+  [`Bearer error="insufficient_scope", scope="${"x".repeat(101)}"`],
+  ['Bearer error="insufficient_scope", scope="a\\b"'],
+  ['Bearer error="invalid_token", scope="write"'],
+])("the challenge %s asks for nothing", async (challenge) => {
+  const { issuer, connect, call, result } = await setUp();
+  await result((await connect()).id);
+  const url = "https://mcp.example/refused";
+  issuer.instead[url] = () =>
+    new Response("No", { status: 403, headers: { "www-authenticate": challenge } });
+  expect(saidIn(await call(undefined, url))).toEqual([[403, "No"]]);
 });

@@ -120,8 +120,25 @@ export class PersonObjects implements IssuerClients {
     return this.at(principal, async (object) => object.account(principal, grant, wait));
   }
 
-  connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string> {
-    return this.#address(origin + CONNECT_PATH, { principal, grant });
+  async connectPage(
+    origin: string,
+    principal: string,
+    grant: AccountGrant,
+    isMore: boolean,
+  ): Promise<string> {
+    const scopes = isMore ? await this.#scopesOf(principal, grant) : [];
+    const whole = { ...grant, scopes: [...new Set([...scopes, ...grant.scopes])] };
+    return this.#address(origin + CONNECT_PATH, { principal, grant: whole });
+  }
+
+  /** The scopes that a person has granted already. */
+  async #scopesOf(
+    principal: string,
+    { servlet, account }: AccountGrant,
+  ): Promise<readonly string[]> {
+    const { accounts } = await this.at(principal, async (object) => object.summary(principal));
+    const known = accounts.find((one) => one.servlet === servlet && one.account === account);
+    return known?.scopes ?? [];
   }
 
   /** The account that the page with this token connects; undefined as for `secretRequest`. */

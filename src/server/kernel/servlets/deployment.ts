@@ -68,8 +68,13 @@ export interface Accounts {
     grant: AccountGrant,
     wait: { since: number; ms: number },
   ): Promise<AccountState>;
-  /** The URL of the page on which this principal connects it. */
-  connectPage(origin: string, principal: string, grant: AccountGrant): Promise<string>;
+  /** The URL of the page on which this principal connects it; with `isMore`, with the scopes that it has already, too. */
+  connectPage(
+    origin: string,
+    principal: string,
+    grant: AccountGrant,
+    isMore: boolean,
+  ): Promise<string>;
   /**
    * Its access token, renewed if it is the refused one; undefined if the account is no longer connected, or grants less
    * than requested.

@@ -7,6 +7,7 @@ import { orAborted } from "../core/errors.ts";
 import { limits } from "../core/limits.ts";
 import { ANONYMOUS, type Json } from "../core/model.ts";
 import { beginningOf, textIn } from "../core/text.ts";
+import { scopesIn } from "../wasm/account.ts";
 import { grantOf, notNamed } from "./accounts.ts";
 import { cannotAsk, lacksSecret } from "./ask-failures.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -49,11 +50,15 @@ const findSecret: Finder = async ({ name, message, after }, ms, asking) => {
  * Answers a request for an account of the caller: `{action}`, or the `{url}` of the page on which the caller connects
  * it.
  */
-const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deployment }) => {
+const findAccount: Finder = async (params, ms, { servlet, call, deployment }) => {
+  const { name, since } = params;
   const { principal, link } = call;
   const { accounts } = deployment;
-  const grant = grantOf(servlet, textIn(name));
-  if (grant === undefined) return notNamed(textIn(name));
+  const named = grantOf(servlet, textIn(name));
+  if (named === undefined) return notNamed(textIn(name));
+  // Those that a host of the account has asked for.
+  const more = scopesIn(params["scopes"]);
+  const grant = { ...named, scopes: [...new Set([...named.scopes, ...more])] };
   if (accounts === undefined || !accounts.knows(grant))
     return `This server knows no provider ${grant.account}: its owner adds it to ACCOUNTS.`;
   if (principal.name === ANONYMOUS.name) return UNKNOWN;
@@ -62,7 +67,8 @@ const findAccount: Finder = async ({ name, since }, ms, { servlet, call, deploym
   if (state === "connected") return { action: "accept" };
   if (state === "declined" && ms > 0) return { action: "decline" };
   if (link === undefined) return "Its caller cannot open pages of this server.";
-  return { url: await accounts.connectPage(link.origin, principal.name, grant) };
+  const isMore = more.length > 0;
+  return { url: await accounts.connectPage(link.origin, principal.name, grant, isMore) };
 };
 
 /**

@@ -1,7 +1,7 @@
 import { limits } from "./limits.ts";
 import type { Json } from "../core/model.ts";
 import { release } from "../core/parts.ts";
-import { accountOf, connectAccount } from "./account.ts";
+import { accountOf, connectAccount, neededScopes } from "./account.ts";
 import { stringBytes } from "../core/text.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { requestForGuest, type GuestResponse } from "./http.ts";
@@ -43,7 +43,9 @@ async function requestAs(
   const kept = body.slice();
   await connectAccount(guest, account);
   const response = await oneRequest(guest, head, kept);
-  const isAnew = response.status === 401 && (await connectAccount(guest, account, true));
+  const scopes = neededScopes(response);
+  const isRefused = response.status === 401 || scopes.length > 0;
+  const isAnew = isRefused && (await connectAccount(guest, account, { scopes }));
   return isAnew ? oneRequest(guest, head, kept) : response;
 }
 
