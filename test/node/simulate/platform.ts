@@ -14,6 +14,8 @@ export const ROOM = {
   waitingBytes: Infinity,
   waitingBytesOfOne: Infinity,
   startsAtOnce: Infinity,
+  // Those of an earlier scene would change how much fuel a call takes, and so whose turn it is.
+  idleInstances: 0,
 };
 
 interface Server {

@@ -51,10 +51,10 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
     };
 
   /** The result of a reference, as content of a tool. */
-  async function read<T>(
+  async function read(
     ref: CallRef,
     call: CallContext,
-    contentOf: (result: T) => McpContentBlock[],
+    contentOf: (result: Json) => McpContentBlock[],
   ) {
     try {
       const entry = await (await registryFor(call)).resolve(ref);
@@ -63,7 +63,7 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
         return errorResult(
           `${ref.name} has to wait, which it cannot here: use a client that has ${ref.kind}s.`,
         );
-      return { content: contentOf(outcome as T) };
+      return { content: contentOf(outcome) };
     } catch (error) {
       const fault = Fault.from(error);
       if (fault.code !== "not_found") throw error;
@@ -96,8 +96,8 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
         annotations,
       },
       run: ({ uri }, call) =>
-        read<ReadResourceResult>({ kind: "resource", name: String(uri) }, call, ({ contents }) =>
-          contents.map((resource) =>
+        read({ kind: "resource", name: String(uri) }, call, ({ contents }) =>
+          (contents as ReadResourceResult["contents"]).map((resource) =>
             "text" in resource
               ? { type: "text", text: resource.text }
               : { type: "resource", resource },
@@ -129,11 +129,11 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
         annotations,
       },
       run: ({ name, arguments: input = {} }, call) =>
-        read<GetPromptResult>(
+        read(
           { kind: "prompt", name: String(name), input: input as Record<string, string> },
           call,
           ({ messages }) =>
-            messages.map(({ role, content }) =>
+            (messages as GetPromptResult["messages"]).map(({ role, content }) =>
               content.type === "text" ? { ...content, text: `${role}: ${content.text}` } : content,
             ),
         ),
