@@ -403,7 +403,7 @@ export class UnattendedClient {
     read: (response: Response, text: string) => Promise<T>,
   ): Promise<T | undefined> {
     const { chance } = this.world;
-    this.world.note(`${path} ${String(init.body as string).slice(0, 160)}`);
+    this.world.note(`${path} ${(init.body as string | undefined)?.slice(0, 160) ?? ""}`);
     try {
       const leavesMs = chance.of(0.03) ? chance.below(3000) : undefined;
       const response = await this.world.request({ method: "POST", ...init }, leavesMs, path);
