@@ -9,6 +9,7 @@ import { inEnvironment } from "./environment.ts";
 import { Exit, Guest, GuestError, Unwound, type Setup } from "./guest.ts";
 import { Journal } from "./journal.ts";
 import { borrow, giveBack, isBornStarted, type Program } from "./pool.ts";
+import type { EventStream } from "./event-stream.ts";
 import { runExport, type Instance } from "./link.ts";
 
 export type { GuestCredentials, LogLevel, Setup } from "./guest.ts";
@@ -66,6 +67,8 @@ export interface Durability {
   keeper?: Keeper | undefined;
   /** The previous run's budget, if its guest was unwound to wait. */
   budget?: Budget | undefined;
+  /** The event stream that this guest reads. */
+  events?: EventStream | undefined;
 }
 
 /**
@@ -102,6 +105,7 @@ export async function callExport(
   };
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal, budget);
+  guest.events = setup.events;
   let instance: Instance | undefined;
   let hasWaited = false;
   // Before its turn it has no instance, and so takes no memory.
@@ -151,7 +155,9 @@ export async function callExport(
     recorded: journal.recorded(),
     fuelUsed: guest.fuelMeter!.used,
     budget: guest.budget,
+    events: guest.events,
   };
+  guest.events = undefined;
   guest.end();
   return callExport(program, name, input, { ...setup, ...source.renewed?.(), ...next }, source);
 }
@@ -225,7 +231,10 @@ function finished(guest: Guest, code: number): Ending {
 /** The only place that catches the exception of an unwound guest. */
 function unwound(guest: Guest, error: unknown): Ending {
   if (error instanceof Fault) {
-    if (error.code === "cancelled") guest.log("info", error.message);
+    if (error.code === "cancelled") {
+      guest.log("info", error.message);
+      void guest.whenCancelled?.().catch(() => {});
+    }
     throw error;
   }
   if (error instanceof Exit) {

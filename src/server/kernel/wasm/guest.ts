@@ -5,6 +5,7 @@ import type { Redact } from "../core/redaction.ts";
 import { Wait } from "../core/suspension.ts";
 import { beginningOf, shortened, stringBytes } from "../core/text.ts";
 import { Budget, BudgetExceeded, GuestError, Reservation, type Waiter } from "./budget.ts";
+import type { EventStream } from "./event-stream.ts";
 import { GuestMemory } from "./guest-memory.ts";
 import { keptDetailBytes, type Journal, type LazyAnswer, type Question } from "./journal.ts";
 import { processor } from "./processor.ts";
@@ -61,6 +62,10 @@ export class Guest extends GuestMemory {
   http = { status: 0, headers: "{}" };
   /** What a successful call does to its servlet's state; without effect for a stateless servlet. */
   leaves: "changes" | "nothing" | "new state" = "changes";
+  /** The event stream that it reads. While it is open, the call does not move to another place. */
+  events: EventStream | undefined;
+  /** Sends a request that tells a service that the call was cancelled. */
+  whenCancelled: (() => Promise<unknown>) | undefined;
   #thrown: string | undefined;
   #reservation: Reservation | undefined;
   #gone: AbortSignal | undefined;
@@ -115,10 +120,12 @@ export class Guest extends GuestMemory {
     const known = this.journal.take(question);
     if (known !== undefined) return this.#held(known, question);
     const ms = this.journal.leftOf(lasts);
-    const gate = this.setup.gate?.(ms);
-    if (gate !== undefined) await gate;
+    if (this.events === undefined) {
+      const gate = this.setup.gate?.(ms);
+      if (gate !== undefined) await gate;
+      this.#demandTime(ms);
+    }
     this.count();
-    this.#demandTime(ms);
     const room = this.#room();
     if (room === undefined) throw this.#unwound({ question, live: () => live(ms), lasts }, ms);
     try {
@@ -346,8 +353,14 @@ export class Guest extends GuestMemory {
     }
   }
 
+  closeEvents(): void {
+    this.events?.cancel();
+    this.events = undefined;
+  }
+
   /** Releases the call's resources. Must be called when it is over. */
   end(): void {
+    this.closeEvents();
     this.#waits?.end();
     this.journal.release();
   }
@@ -386,8 +399,13 @@ export class Guest extends GuestMemory {
     if (!isKept && !this.journal.notice()) return;
     this.budget.hold(bytes);
     if (this.budget.count("notifications") === undefined) return;
-    if (isKept) setup.changed?.(notification);
-    else setup.notify(notification);
+    if (isKept) return setup.changed?.(notification);
+    try {
+      setup.notify(notification);
+    } catch (error) {
+      // The call moves to where its client hears it, but not before the end of its stream, which would be lost.
+      if (this.events === undefined || !(error instanceof Wait)) throw error;
+    }
   }
 }
 

@@ -1,11 +1,11 @@
 import { limits } from "./limits.ts";
-import type { Json } from "../core/model.ts";
+import { isObject, type Json } from "../core/model.ts";
 import { release } from "../core/parts.ts";
 import { accountOf, connectAccount, neededScopes } from "./account.ts";
 import { stringBytes } from "../core/text.ts";
 import { GuestError, type Guest } from "./guest.ts";
-import { requestForGuest, type GuestResponse } from "./http.ts";
-import type { LazyAnswer } from "./journal.ts";
+import { nextEvents, requestForGuest, tellWhenCancelled, type GuestResponse } from "./http.ts";
+import type { LazyAnswer, Question } from "./journal.ts";
 
 /** Sends the request in these blocks for the host function `who`; returns a block with the response's body. */
 export async function httpRequest(guest: Guest, who: string, head: bigint, body: bigint) {
@@ -28,6 +28,8 @@ export function recordedRequest(
   head: Json,
   body: Uint8Array,
 ): Promise<RecordedResponse> {
+  const { whenCancelled } = head;
+  if (isObject(whenCancelled)) tellWhenCancelled(guest, whenCancelled);
   const account = accountOf(head);
   return account === undefined
     ? oneRequest(guest, head, body)
@@ -49,7 +51,14 @@ async function requestAs(
   return isAnew ? oneRequest(guest, head, kept) : response;
 }
 
+/** The next events of the guest's open stream: `{events: "next"}`. */
+async function moreEvents(guest: Guest): Promise<RecordedResponse> {
+  const live = () => nextEvents(guest);
+  return answered(guest, { what: "http events", details: "" }, live);
+}
+
 async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<RecordedResponse> {
+  if (head["events"] === "next") return moreEvents(guest);
   if (guest.budget.count("httpRequests") === undefined) {
     throw new GuestError(
       `The servlet made too many HTTP requests in one call (limit ${limits.httpRequests}). Split the work into several calls.`,
@@ -61,9 +70,18 @@ async function oneRequest(guest: Guest, head: Json, body: Uint8Array): Promise<R
   const line = `${typeof method === "string" ? method.toUpperCase() : "GET"} ${url?.host ?? ""}`;
   const details = { head: JSON.stringify(head), body };
   const question = { what: guest.hide(`http ${line}`), details };
+  return answered(guest, question, () => requestForGuest(guest, head, details.body, url));
+}
+
+/** The recorded response to a question, or the one that `live` gives. Throws a `GuestError` that it threw, or throws now. */
+async function answered(
+  guest: Guest,
+  question: Question,
+  send: () => Promise<GuestResponse>,
+): Promise<RecordedResponse> {
   const live = async () => {
     try {
-      return new RecordedResponse(await requestForGuest(guest, head, details.body, url));
+      return new RecordedResponse(await send());
     } catch (error) {
       if (!(error instanceof GuestError)) throw error;
       return JSON.stringify({ error: error.message });

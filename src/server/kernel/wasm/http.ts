@@ -4,9 +4,11 @@ import type { MethodClass } from "../core/record.ts";
 import { GuestError, type Guest } from "./guest.ts";
 import { VERSION } from "../core/version.ts";
 import { release } from "../core/parts.ts";
+import { orAborted } from "../core/errors.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 import { addTrace } from "../observe/trace-context.ts";
 import { inHttpSpan } from "../observe/spans.ts";
+import { EventStream } from "./event-stream.ts";
 import { charactersOf, isAllowed } from "./hosts.ts";
 import type { GuestRequest } from "./world.ts";
 
@@ -62,9 +64,14 @@ interface Outgoing {
   body?: Uint8Array<ArrayBuffer>;
 }
 
+/** The header with which the host marks a response of which the guest can read more events. */
+const MORE_EVENTS = "edge-servlets-more-events";
+
 /**
  * Performs a guest's `http_request`: `{url, method?, headers?}`, as the reference runtime reads it; `url` is its parsed
- * URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included.
+ * URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included. Further members:
+ * `events: true` reads an event stream event by event (`nextEvents`), `repeatable: true` says that the request may be sent
+ * again after a crash whatever its method.
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
  */
@@ -88,7 +95,7 @@ export async function requestForGuest(
     headers: headersOf(head["headers"] ?? head["header"]),
     ...(hasBody ? { body: body.slice() } : {}),
   };
-  const methodClass = CLASSES.get(method) ?? "once";
+  const methodClass = head["repeatable"] === true ? "repeatable" : (CLASSES.get(method) ?? "once");
   const intent = guest.journal.hasKeeper ? await guest.journal.intend(methodClass) : undefined;
   if (intent?.isRepeated && guest.setup.resends !== true) {
     throw new GuestError(
@@ -98,21 +105,73 @@ export async function requestForGuest(
   if (intent !== undefined) next.headers[KEY_HEADER] ??= intent.key;
   const sending = methodClass === "once" ? guest.setup.sending?.() : undefined;
   if (sending !== undefined) await sending;
-  return guest.wait((signal) => exchange(guest, next, signal), limits.httpMs);
+  const takesEvents = head["events"] === true;
+  return guest.wait((signal) => exchange(guest, next, { signal, takesEvents }), limits.httpMs);
+}
+
+/**
+ * The next events of the guest's open stream; an empty body with the status 204 at its end. Throws a `GuestError` if the
+ * connection is lost, as after a restart of the server.
+ */
+export function nextEvents(guest: Guest): Promise<GuestResponse> {
+  const { events } = guest;
+  if (events === undefined)
+    throw new GuestError("The connection of the event stream was lost. Resume the stream.");
+  const readOn = async (signal: AbortSignal): Promise<GuestResponse> => {
+    try {
+      const body = await orAborted<Uint8Array<ArrayBuffer> | undefined>(
+        events.next((bytes) => guest.grow(bytes, signal)),
+        signal,
+      );
+      if (body !== undefined) return { status: 200, headers: { [MORE_EVENTS]: "true" }, body };
+      guest.closeEvents();
+      return { status: 204, headers: {}, body: new Uint8Array() };
+    } catch (error) {
+      guest.closeEvents();
+      throw failed(error, events.host, limits.eventsMs);
+    }
+  };
+  return guest.wait(readOn, limits.eventsMs);
+}
+
+/**
+ * Has this request sent if the call is cancelled, in place of any earlier one: a POST `{url, headers?, message}`, for a service
+ * that must be told. The message is sent as JSON.
+ */
+export function tellWhenCancelled(guest: Guest, head: Json): void {
+  const { url: address, headers, message } = head;
+  const text = typeof address === "string" ? address : "";
+  const url = allowed(guest, text, URL.parse(text));
+  const { world } = guest.setup;
+  guest.whenCancelled = () => {
+    const body = new TextEncoder().encode(JSON.stringify(message));
+    const request: GuestRequest = {
+      method: "POST",
+      headers: headersOf(headers),
+      body: body as Uint8Array<ArrayBuffer>,
+      redirect: "manual",
+      signal: AbortSignal.timeout(limits.httpMs),
+    };
+    return world.fetch(url, request).then((response) => response.body?.cancel());
+  };
 }
 
 /** Sends a request, and follows its redirects. */
 async function exchange(
   guest: Guest,
   first: Outgoing,
-  signal: AbortSignal,
+  { signal, takesEvents }: { signal: AbortSignal; takesEvents: boolean },
 ): Promise<GuestResponse> {
   let next = first;
   for (let redirects = 0; ; redirects++) {
     const response = await send(guest, next, signal);
     const { status } = response;
     const location = isRedirect(status) ? response.headers.get("location") : null;
-    if (location === null) return read(guest, response, next.url, signal);
+    if (location === null) {
+      const events = takesEvents ? eventsOf(response, next.url) : undefined;
+      if (events === undefined) return read(guest, response, next.url, signal);
+      return firstEvents(guest, response, events, signal);
+    }
     await response.body?.cancel();
     if (redirects === HTTP_REDIRECTS) {
       throw new GuestError(`The HTTP request to ${next.url.host} was redirected too often.`);
@@ -211,6 +270,36 @@ function demandValid(url: URL, method: string): void {
     void new Request(url, { method });
   } catch {
     throw new GuestError(`The servlet made an HTTP request to ${url.host} that is not valid.`);
+  }
+}
+
+/** The response's events, if it is a stream of events. */
+const eventsOf = ({ body, ok, headers }: Response, { host }: URL): EventStream | undefined =>
+  ok && body !== null && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "")
+    ? new EventStream(body, host)
+    : undefined;
+
+/** The first events of a stream, which the guest holds open. */
+async function firstEvents(
+  guest: Guest,
+  { status, headers: given }: Response,
+  events: EventStream,
+  signal: AbortSignal,
+): Promise<GuestResponse> {
+  guest.closeEvents();
+  guest.events = events;
+  try {
+    const body = await orAborted(
+      events.next((bytes) => guest.grow(bytes, signal)),
+      signal,
+    );
+    const headers = receivedHeaders(given);
+    if (body === undefined) guest.closeEvents();
+    else headers[MORE_EVENTS] = "true";
+    return { status, headers, body: body ?? new Uint8Array() };
+  } catch (error) {
+    guest.closeEvents();
+    throw failed(error, events.host);
   }
 }
 
@@ -327,16 +416,15 @@ function joined(
 /** Lines, since a comma may be part of a cookie, and a header has no line breaks. */
 function receivedHeaders(headers: Headers): Record<string, string> {
   const fields = Object.fromEntries(headers) as Record<string, string>;
+  delete fields[MORE_EVENTS];
   if (fields["set-cookie"] !== undefined) fields["set-cookie"] = headers.getSetCookie().join("\n");
   return fields;
 }
 
-function failed(error: unknown, host: string): GuestError {
+function failed(error: unknown, host: string, mostMs: number = limits.httpMs): GuestError {
   if (error instanceof GuestError) return error;
   const late = error instanceof Error && error.name === "TimeoutError";
-  const why = late
-    ? `gave no answer within ${limits.httpMs / 1000} seconds`
-    : "could not be reached";
+  const why = late ? `gave no answer within ${mostMs / 1000} seconds` : "could not be reached";
   const advice = isPrivate(new URL(`http://${host}`).hostname)
     ? " It is in a private network: a Worker on Cloudflare reaches none, and a server of npm start does with --private-network."
     : "";

@@ -63,6 +63,8 @@ const own = addLimits({
     wordsCharacters: 200,
     /** Body of one HTTP request of a guest, and of its response: it is stored in base64 too. */
     httpBytes: 6 * 1024 * 1024,
+    /** Longest silence of an event stream that a guest reads, in ms: tools of other servers may compute for minutes. */
+    eventsMs: 2 * 60 * 1000,
     /** Log lines of one call. */
     logLines: 200,
   },
