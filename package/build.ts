@@ -98,6 +98,7 @@ await writeManifest(main, {
     "./servlet": exported("kit/servlet"),
     "./files": exported("kit/files"),
     "./api": exported("kit/api"),
+    "./remote": exported("kit/remote"),
     "./testing": exported("tools/testing/index"),
     "./view": exported("kit/view/index"),
     "./package.json": "./package.json",

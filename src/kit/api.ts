@@ -4,9 +4,12 @@
  */
 import { isObject } from "../server/kernel/core/model.ts";
 import { shortened } from "../server/kernel/core/text.ts";
+import { type ApiKey, keysFor } from "./api-keys.ts";
 import type { Context } from "./context.ts";
 import { ToolError } from "./schema.ts";
 import type { ContentBlock, ToolResult } from "./types.ts";
+
+export type { ApiKey } from "./api-keys.ts";
 
 /** Maximum characters of JSON or text in one result: about ten thousand tokens. */
 const MOST = 40_000;
@@ -18,21 +21,6 @@ const MOST_BYTES = 1024 * 1024;
 const WAITS = 3;
 /** Longest wait before a retry, in ms. */
 const LONGEST_WAIT = 60_000;
-
-/**
- * An API key and where requests carry it: `Authorization: Bearer KEY`, `Authorization: Basic` (the key is `user:password`), a
- * header or a query parameter. The key is the server's secret (`allowed_secrets`, with the user `key`); if the server has none,
- * the caller is asked for a key.
- *
- * @example
- * const key: ApiKey = { secret: "weather", as: { header: "x-api-key" }, message: "Your key of Example Weather" };
- * const weather = defineApi({ name: "Weather", url: "https://api.example.com", keys: [key] });
- */
-export interface ApiKey {
-  secret: string;
-  as: "bearer" | "basic" | { header: string } | { query: string };
-  message?: string;
-}
 
 /**
  * An API: its name in messages, its base URL, and the headers and credentials of every request.
@@ -229,13 +217,9 @@ async function send(options: ApiOptions, context: Context, { method, to, request
   }
   const query = queryOf(request);
   if (!request.anonymous) {
-    for (const key of options.keys ?? []) {
-      const value = await keyOf(key, name, context);
-      if (key.as === "bearer") headers.set("authorization", `Bearer ${value}`);
-      else if (key.as === "basic") headers.set("authorization", `Basic ${base64(value)}`);
-      else if ("header" in key.as) headers.set(key.as.header, value);
-      else query.push({ name: key.as.query, values: [value] });
-    }
+    const carried = await keysFor(context, name, options.keys);
+    for (const [key, value] of carried.headers) headers.set(key, value);
+    for (const [key, value] of carried.query) query.push({ name: key, values: [value] });
   }
   const body = bodyOf(request, headers);
   // A `next` that is a query contains the query of `to`.
@@ -260,16 +244,6 @@ function queryOf(request: ApiRequest): Pair[] {
   if (next === undefined) return pairsOf(query, styles);
   if (isCursor(request)) return pairsOf({ ...query, [nextIn!]: next }, styles);
   return [...new URLSearchParams(next)].map(([name, value]) => ({ name, values: [value] }));
-}
-
-const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
-
-async function keyOf({ secret, message }: ApiKey, api: string, context: Context): Promise<string> {
-  const key =
-    context.secret(secret, "key") ??
-    (await context.askSecret({ name: secret, message: message ?? `Your key of ${api}` }));
-  if (key !== undefined) return key;
-  throw new ToolError(`There is no key of ${api}. Call again, and enter yours when asked.`);
 }
 
 /** The wait before a refused request is repeated, in ms; undefined if the API gives none. */

@@ -13,6 +13,8 @@ export interface RequestInit {
   signal?: { readonly aborted: boolean; readonly reason?: unknown } | null;
   /** The caller's account for the request: the host adds its access token, for the hosts that the manifest names. */
   account?: string;
+  /** Members of the host's request that only the kit sets. */
+  host?: object;
   /** Ignored: the host follows redirects to the hosts that the manifest allows. */
   redirect?: string;
   /** This and the following members are for browsers, and ignored. */
@@ -63,6 +65,10 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   const { url, method } = request;
   const headers = Body.headersJson(request);
   const content = Body.content(request);
+  if (init?.host !== undefined) {
+    const own = `${headers},${JSON.stringify(init.host).slice(1, -1)}`;
+    return sent(url, method, own, content === null ? undefined : await request.arrayBuffer());
+  }
   if (content === null) return sent(url, method, headers);
   if (content instanceof Uint8Array) return sent(url, method, headers, wholeBuffer(content));
   hostFor("fetch()");
@@ -71,7 +77,7 @@ export async function fetch(input: RequestInfo, init?: RequestInit): Promise<Res
   return sent(url, method, headers, await request.arrayBuffer(), failed);
 }
 
-/** Sends a request, with headers as JSON; throws `failed` if there is no response. */
+/** Sends a request, with headers as JSON, and after them any further members of the request; throws `failed` if there is no response. */
 function sent(
   url: string,
   method: string,

@@ -279,6 +279,7 @@ export const isBuildFailure = (error: unknown): error is BuildFailure =>
 const OWN_MODULES: Readonly<Record<string, string>> = {
   "zod/mini": join(sdk, `zod-mini${OWN_EXTENSION}`),
   "edge-servlets/api": join(sdk, `api${OWN_EXTENSION}`),
+  "edge-servlets/remote": join(sdk, `remote${OWN_EXTENSION}`),
 };
 const KIT = "kit";
 
@@ -301,12 +302,13 @@ export const ownPackage: Plugin = {
   name: "edge-servlets",
   setup(on) {
     // Schemas of zod/mini cannot be converted to JSON Schema; those of the kit's zod-mini.ts can.
-    on.onResolve({ filter: /^(zod\/mini|edge-servlets\/api)$/ }, ({ path }) => ({
+    on.onResolve({ filter: /^(zod\/mini|edge-servlets\/(api|remote))$/ }, ({ path }) => ({
       path: OWN_MODULES[path]!,
     }));
-    on.onResolve({ filter: /^\.\/schema\.[jt]s$/ }, ({ importer }) =>
-      Object.values(OWN_MODULES).includes(importer)
-        ? { path: "servlet", namespace: KIT }
+    // Those modules share what the kit has in the interpreter: its errors are the kit's own.
+    on.onResolve({ filter: /^\.\/(schema|run|context)\.[jt]s$/ }, ({ path, importer }) =>
+      dirname(importer) === sdk
+        ? { path: `shared.${basename(path, OWN_EXTENSION)}`, namespace: KIT }
         : undefined,
     );
     // The modules of `servers/` are part of a script, and share those beside them with the kit.
@@ -322,7 +324,7 @@ export const ownPackage: Plugin = {
         : {
             errors: [
               {
-                text: `A servlet has edge-servlets/servlet, edge-servlets/files and edge-servlets/api; "${path}" is not for it`,
+                text: `A servlet has edge-servlets/servlet, edge-servlets/files, edge-servlets/api and edge-servlets/remote; "${path}" is not for it`,
               },
             ],
           },

@@ -141,6 +141,7 @@ const settingsForViews = (entries: readonly string[]): string =>
         "edge-servlets/servlet": [join(sdk, "servlet")],
         "edge-servlets/files": [join(sdk, "files")],
         "edge-servlets/api": [join(sdk, "api")],
+        "edge-servlets/remote": [join(sdk, "remote")],
         "edge-servlets/view": [join(VIEW_LIBRARY, "index")],
         "zod/mini": [join(sdk, "zod-mini")],
         // A view does not have to install preact.

@@ -36,7 +36,12 @@ test.each(Object.entries(EXPORTED))("%s documents all that it exports", (_face, 
 });
 
 describe("in a servlet", () => {
-  const all = examplesOf("edge-servlets/servlet", "edge-servlets/files", "edge-servlets/api");
+  const all = examplesOf(
+    "edge-servlets/servlet",
+    "edge-servlets/files",
+    "edge-servlets/api",
+    "edge-servlets/remote",
+  );
   const isServlet = ({ example }: { example: string }) => example.includes("export default");
   const bodies = all.filter((one) => !isServlet(one));
   let servlet: ServletUnderTest;

@@ -8,6 +8,7 @@ export const FACES = {
   "edge-servlets/servlet": "src/kit/servlet.ts",
   "edge-servlets/files": "src/kit/files.ts",
   "edge-servlets/api": "src/kit/api.ts",
+  "edge-servlets/remote": "src/kit/remote.ts",
   "edge-servlets/testing": "src/tools/testing/index.ts",
   "edge-servlets/view": "src/kit/view/index.ts",
 };
