@@ -68,6 +68,7 @@ export const ROOMS = [
   "languages/compiled",
   "languages/openapi",
   "languages/python",
+  "languages/remote",
   "languages/typescript",
   "languages/index.ts",
   "tools/doctor",

@@ -25,11 +25,11 @@ edge-servlets keys …            API keys: create, list, revoke, push
 edge-servlets registry …        server.json for the MCP registry, and the proof of its domain
 edge-servlets passphrase        makes the passphrase with which the owner signs in
 edge-servlets doctor URL        says what clients meet at a server: DNS, TLS, sign-in, streams, firewalls
-edge-servlets new, list, inspect, import, add, update, remove, install, versions, state, …
+edge-servlets new, renew, list, inspect, import, add, update, remove, install, versions, state, …
                                 servlets: edge-servlets help servlets`;
 
 /** Commands that write into a project, and so may not run outside one. */
-const WRITING = new Set(["add", "import", "keys", "new"]);
+const WRITING = new Set(["add", "import", "keys", "new", "renew"]);
 
 /** Commands without a usage text of their own: `--help` prints the general one. */
 const PLAIN = new Set(["bundle", "features", "init", "passphrase", "size", "standalone"]);

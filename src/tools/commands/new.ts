@@ -1,4 +1,5 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { LANGUAGES } from "../../languages/index.ts";
@@ -22,6 +23,12 @@ interface NewOptions extends Choice {
   view?: boolean | undefined;
   /** File or URL of an OpenAPI description to make the tools from. */
   openapi?: string | undefined;
+  /** URL of another MCP server, which the servlet serves. */
+  mcp?: string | undefined;
+  /** Sends the operator's key to that server as a bearer token. */
+  bearer?: boolean | undefined;
+  /** Sends that key in this header. */
+  header?: string | undefined;
   /** Folder or file of a server for another SDK. */
   from?: string | undefined;
   /** Prints what would be made, and makes nothing. */
@@ -35,7 +42,7 @@ interface NewOptions extends Choice {
 export async function newServlet(
   name: string,
   folders: readonly [string, ...string[]],
-  { lang = "ts", view = false, openapi, from, dryRun = false, ...choice }: NewOptions = {},
+  { lang = "ts", view = false, openapi, mcp, from, dryRun = false, ...choice }: NewOptions = {},
 ): Promise<string> {
   refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
   const folder = join(folders[0], name);
@@ -53,17 +60,40 @@ export async function newServlet(
       "--openapi makes a servlet in TypeScript, without a view: leave out --lang and --view",
     );
   }
-  if (openapi === undefined && (choice.only !== undefined || choice.tag !== undefined)) {
+  if (
+    mcp !== undefined &&
+    (view || lang !== "ts" || openapi !== undefined || choice.tag !== undefined)
+  ) {
     throw new Refusal(
-      "--only and --tag choose operations of a description: give --openapi FILE or URL too",
+      "--mcp makes a servlet of another MCP server: leave out --lang, --view, --openapi and --tag",
     );
   }
-  if (from !== undefined && (view || lang !== "ts" || openapi !== undefined)) {
-    throw new Refusal("--from takes a server as it is: leave out --lang, --view and --openapi");
+  if (mcp === undefined && (choice.bearer || choice.header !== undefined)) {
+    throw new Refusal("--bearer and --header belong to --mcp: give --mcp URL too");
+  }
+  if (
+    openapi === undefined &&
+    mcp === undefined &&
+    (choice.only !== undefined || choice.tag !== undefined)
+  ) {
+    throw new Refusal(
+      "--only and --tag choose operations of a description, --only also tools of a server: give --openapi FILE or URL, or --mcp URL, too",
+    );
+  }
+  if (from !== undefined && (view || lang !== "ts" || openapi !== undefined || mcp !== undefined)) {
+    throw new Refusal(
+      "--from takes a server as it is: leave out --lang, --view, --openapi and --mcp",
+    );
   }
   if (dryRun && from === undefined) throw new Refusal("--dry-run belongs to --from");
   refuseTaken(name, folders);
   if (from !== undefined) return taken(folder, from, dryRun);
+  if (mcp !== undefined) {
+    const { remoteServlet } = await import("../../languages/remote/servlet.ts");
+    const { files, notes } = await remoteServlet(name, mcp, { ...choice, variables });
+    await writeWhole(folder, files);
+    return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
+  }
   if (openapi === undefined) {
     const { setUp, withView, ...plain } = language.template;
     const template = (view ? withView : undefined) ?? plain;
@@ -75,6 +105,24 @@ export async function newServlet(
   const { files, notes } = await servletOf(name, openapi, choice);
   await writeWhole(folder, files);
   return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
+}
+
+/** The values of the local variables, which may have a server's key. */
+const variables = async () => (await import("./local-variables.ts")).localValues({});
+
+/** Takes the lists of another MCP server anew, for the servlet of this name. Returns the text to print. Throws a `Refusal`. */
+export async function renew(
+  name: string,
+  folders: readonly [string, ...string[]],
+  only?: readonly string[],
+): Promise<string> {
+  const folder = folders.map((one) => join(one, name)).find((one) => existsSync(one));
+  if (folder === undefined)
+    throw new Refusal(`There is no servlet ${name} in ${folders.join(", ")}`);
+  const { renewRemote } = await import("../../languages/remote/servlet.ts");
+  const { path, text, notes } = await renewRemote(name, folder, { only, variables });
+  await writeFile(path, text);
+  return notes.join("\n");
 }
 
 /** Makes a servlet of a server for another SDK. */

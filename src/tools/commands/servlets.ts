@@ -6,7 +6,7 @@ import { catalogOf, makeBundle } from "../bundle/bundle.ts";
 import { doctor, DOCTOR_USAGE } from "./doctor.ts";
 import { examine, locate } from "./examine.ts";
 import { currentWorkspace, type Workspace } from "./folders.ts";
-import { LANGUAGE_WORDS, newServlet } from "./new.ts";
+import { LANGUAGE_WORDS, newServlet, renew } from "./new.ts";
 import { DOCS, isInstalled } from "../bundle/own.ts";
 import { argumentsIn, asksForHelp } from "../bundle/arguments.ts";
 import { localVariables } from "./local-variables.ts";
@@ -23,14 +23,20 @@ const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that wo
     --view                            with a page that clients show for its results
     --openapi FILE|URL                with a tool for each operation of an API's description:
                                       [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md
+    --mcp URL                         that serves another MCP server: [--only GLOB]…, [--bearer | --header NAME] for
+                                      its key; ${DOCS}/remote-servers.md
     --from PATH                       of a server for the official SDK, McpAgent, mcp-handler, fastmcp or xmcp, as it is:
                                       [--dry-run]; ${DOCS}/from-mcp-sdk.md`;
+
+const RENEW_USAGE = `npm run servlets -- renew SERVLET     takes the lists of the MCP server anew that a servlet serves, and says what has
+                                      changed: [--only GLOB]…`;
 
 const INSPECT_USAGE = `npm run servlets -- inspect SERVLET   shows all about one, also where it would be refused:
                                       its name, or the path of a .wasm file
     --as-model                        what a model sees of it, and how many tokens that takes`;
 
 const USAGE = `${NEW_USAGE}
+${RENEW_USAGE}
 npm run servlets -- list              shows the servlets of the bundle and what they offer
 ${INSPECT_USAGE}
 ${IMPORT_USAGE}
@@ -56,6 +62,14 @@ const ofSources: Command = (args, workspace, name) => sources(name, args, worksp
 /** By name. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   new: printed((args, { folders }) => make(args, folders)),
+  renew: printed((args, { folders }) => {
+    const options = { only: { type: "string", multiple: true } } as const;
+    const { values, positionals } = argumentsIn(
+      { args, options, allowPositionals: true },
+      RENEW_USAGE,
+    );
+    return renew(only(positionals, "the servlet's name", RENEW_USAGE), folders, values.only);
+  }),
   list,
   inspect,
   import: async (args, workspace) => console.log(await importConfig(args, workspace)),
@@ -105,6 +119,9 @@ function make(args: string[], folders: readonly [string, ...string[]]): Promise<
     lang: { type: "string" },
     view: { type: "boolean" },
     openapi: { type: "string" },
+    mcp: { type: "string" },
+    bearer: { type: "boolean" },
+    header: { type: "string" },
     from: { type: "string" },
     "dry-run": { type: "boolean" },
     only: { type: "string", multiple: true },

@@ -1,0 +1,297 @@
+/** Generates a servlet that serves another MCP server: manifest, snapshot, code and test; renews its snapshot. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { format } from "oxfmt";
+import type { RemoteSnapshot } from "../../kit/remote.ts";
+import { isObject, type Json } from "../../server/kernel/core/model.ts";
+import { shortened } from "../../server/kernel/core/text.ts";
+import { isPrivate } from "../../server/kernel/http/private-hosts.ts";
+import { exampleOf } from "../../server/kernel/schema/example.ts";
+import { DOCS } from "../../tools/bundle/own.ts";
+import { Refusal } from "../../tools/bundle/refusal.ts";
+import { takeSnapshot } from "./snapshot.ts";
+
+/** How the operator's secret is sent to the server: as a bearer token, or in a header. None by default. */
+export interface RemoteKey {
+  bearer?: boolean | undefined;
+  header?: string | undefined;
+}
+
+interface RemoteChoice extends RemoteKey {
+  only?: readonly string[] | undefined;
+  /** The values of local variables, which have the secret. */
+  variables(): Promise<Record<string, unknown>>;
+}
+
+const SNAPSHOT = "remote.json";
+
+/** The Worker's secret with the key for the servlet of this name. */
+const variableOf = (name: string) => `${name.toUpperCase().replaceAll("-", "_")}_KEY`;
+
+/** Generates the files of a servlet for the server at this URL. Throws a `Refusal`. */
+export async function remoteServlet(name: string, address: string, choice: RemoteChoice) {
+  const url = checkedUrl(address);
+  const key = keyOf(choice);
+  const { snapshot, left } = await takeSnapshot({
+    url: url.href,
+    headers: await headersFor(name, key, choice),
+    only: choice.only ?? [],
+    unauthorized: adviceOn(name, key),
+  });
+  const files = new Map([
+    ["servlet.json", JSON.stringify(manifestOf(name, snapshot, url, key), null, 2)],
+    [SNAPSHOT, JSON.stringify(snapshot, null, 2)],
+    ["servlet.ts", codeOf(name, snapshot, key)],
+    ["servlet.test.ts", testOf(snapshot, name, key)],
+  ]);
+  for (const [file, text] of files) files.set(file, await formatted(file, text));
+  return { files, notes: notesOn(name, { snapshot, left, url, key }) };
+}
+
+/**
+ * Takes the lists anew for the servlet in this folder. Returns its new snapshot as a file, and its differences. Throws a `Refusal`.
+ */
+export async function renewRemote(name: string, folder: string, choice: RemoteChoice) {
+  const path = join(folder, SNAPSHOT);
+  const text = await readFile(path, "utf8").catch(() => {
+    throw new Refusal(`${folder} is no servlet for another MCP server: it has no ${SNAPSHOT}`);
+  });
+  let old: RemoteSnapshot & { only?: string[] };
+  try {
+    old = JSON.parse(text) as typeof old;
+  } catch {
+    throw new Refusal(`${path} is not valid JSON: restore it, or make the servlet anew`);
+  }
+  const key = await keyIn(folder);
+  const { snapshot, left } = await takeSnapshot({
+    url: checkedUrl(old.url).href,
+    headers: await headersFor(name, key, choice),
+    only: choice.only ?? old.only ?? [],
+    unauthorized: adviceOn(name, key),
+  });
+  const lines = differences(old, snapshot);
+  return {
+    path,
+    text: await formatted(SNAPSHOT, JSON.stringify(snapshot, null, 2)),
+    notes: [
+      lines.length === 0
+        ? `${snapshot.name} offers what it offered on ${old.taken}.`
+        : `${snapshot.name} has changed since ${old.taken}; read what it says before you deploy it:`,
+      ...lines,
+      ...leftOut(left),
+      ...(Boolean(old.session) === Boolean(snapshot.session)
+        ? []
+        : [
+            `It ${snapshot.session ? "has sessions now: add" : "has no sessions any more: remove"} "state": "caller" in servlet.json.`,
+          ]),
+    ],
+  };
+}
+
+/** The server's URL. Throws a `Refusal` for one that must not or cannot be called. */
+function checkedUrl(address: string): URL {
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new Refusal(`--mcp takes the https URL of an MCP server; "${address}" is none`);
+  if (url.username !== "" || url.password !== "" || url.hash !== "")
+    throw new Refusal(
+      "--mcp takes a URL without user, password and fragment. A key goes into a secret: --bearer or --header NAME",
+    );
+  if (url.protocol === "http:" && !isPrivate(url.hostname))
+    throw new Refusal(
+      `${url.href} would be called without encryption: take its https URL. Plain http is for hosts in a private network`,
+    );
+  return url;
+}
+
+/** The key that options describe; undefined for none. */
+function keyOf({ bearer = false, header }: RemoteKey): "bearer" | { header: string } | undefined {
+  if (bearer && header !== undefined)
+    throw new Refusal("--bearer and --header both say how the key is sent: give one of them");
+  if (header !== undefined && !/^[\w-]{1,60}$/.test(header))
+    throw new Refusal(
+      `--header takes the name of a header, such as X-Api-Key; "${header}" is none`,
+    );
+  return bearer ? "bearer" : header === undefined ? undefined : { header };
+}
+
+type KeyForm = ReturnType<typeof keyOf>;
+
+/** The key that a generated servlet sends, as its code says. */
+async function keyIn(folder: string): Promise<KeyForm> {
+  const code = await readFile(join(folder, "servlet.ts"), "utf8").catch(() => "");
+  const [, header] = /as: \{ header: "([\w-]+)" \}/.exec(code) ?? [];
+  if (header !== undefined) return { header };
+  return code.includes('as: "bearer"') ? "bearer" : undefined;
+}
+
+async function headersFor(name: string, key: KeyForm, { variables }: RemoteChoice) {
+  if (key === undefined) return {};
+  const variable = variableOf(name);
+  const value = process.env[variable] ?? (await variables())[variable];
+  if (typeof value !== "string" || value === "")
+    throw new Refusal(
+      `To take the server's lists the key is needed: put it into .dev.vars as ${variable}=…, and try again`,
+    );
+  return key === "bearer"
+    ? { authorization: `Bearer ${value}` }
+    : { [key.header.toLowerCase()]: value };
+}
+
+const adviceOn = (name: string, key: KeyForm): string =>
+  key === undefined
+    ? `If it takes a key, put that into .dev.vars as ${variableOf(name)}=… and add --bearer, or --header NAME for another header than Authorization (${DOCS}/remote-servers.md)`
+    : `See that ${variableOf(name)} is valid, and that the server takes it ${key === "bearer" ? "as a bearer token" : `in the header ${key.header}`}`;
+
+const manifestOf = (name: string, snapshot: RemoteSnapshot, url: URL, key: KeyForm): Json => ({
+  $schema: "",
+  description: `Serves ${snapshot.name} (${url.host}), another MCP server.`,
+  prefix: name,
+  allowed_hosts: [url.hostname],
+  ...(key !== undefined && { allowed_secrets: [{ service: name, user: "key" }] }),
+  // Its sessions are kept for each caller. The lists are those of remote.json all the same.
+  ...(snapshot.session && { state: "caller", lists: "baked" }),
+});
+
+function codeOf(name: string, { name: server, url }: RemoteSnapshot, key: KeyForm): string {
+  const secret = JSON.stringify(name);
+  const as = key === "bearer" ? '"bearer"' : `{ header: ${JSON.stringify(key?.header)} }`;
+  const options = key === undefined ? "" : `, { keys: [{ secret: ${secret}, as: ${as} }] }`;
+  return `/** Serves ${server}, the MCP server at ${new URL(url).host}. remote.json has what it offers. */
+import { defineRemote } from "edge-servlets/remote";
+import { defineServlet } from "edge-servlets/servlet";
+import remote from "./${SNAPSHOT}";
+
+export default defineServlet(defineRemote(remote${options}));
+`;
+}
+
+function testOf(
+  { tools = [], version, session }: RemoteSnapshot,
+  name: string,
+  key: KeyForm,
+): string {
+  const calls = tools.flatMap((tool) => {
+    const args = exampleOf(tool.inputSchema as Json);
+    return args === undefined ? [] : [{ tool: tool.name, args }];
+  });
+  const cost = ({ args }: { args: Json }) => JSON.stringify(args).length;
+  const call = calls.toSorted((a, b) => cost(a) - cost(b))[0];
+  const listed = `import { loadServlet${call ? ", type Script" : ""} } from "edge-servlets/testing";
+import { expect, test } from "vitest";
+
+const servlet = await loadServlet(import.meta.dirname);
+
+test("lists what the server offered", async () => {
+  const { tools } = await servlet.list();
+  expect(tools).toHaveLength(${tools.length});
+});
+`;
+  if (call === undefined) return listed;
+  const methods = [...(session ? ["initialize", "notifications/initialized"] : []), "tools/call"];
+  return `${listed}
+test("passes a call on", async () => {
+  const methods: string[] = [];
+  const script: Script = {
+    ${key === undefined ? "" : `caller: "ada", secrets: { ${JSON.stringify(name)}: "key" },`}
+    fetch: async (request) => {
+      const { id, method } = (await request.json()) as { id?: number; method: string };
+      methods.push(method);
+      if (id === undefined) return new Response(null, { status: 202 });
+      const result = {
+        resultType: "complete",
+        protocolVersion: ${JSON.stringify(version)},
+        content: [{ type: "text", text: "ok" }],
+      };
+      const headers = { ${session ? '"mcp-session-id": "1"' : ""} };
+      return Response.json({ jsonrpc: "2.0", id, result }, { headers });
+    },
+  };
+  const { result } = await servlet.callTool(${JSON.stringify(`${name}-${call.tool}`)}, ${JSON.stringify(call.args)}, script);
+  expect(methods).toEqual(${JSON.stringify(methods)});
+  expect(result.content).toEqual([{ type: "text", text: "ok" }]);
+});
+`;
+}
+
+async function formatted(file: string, text: string): Promise<string> {
+  const { code, errors } = await format(file, text, { printWidth: 100 });
+  if (errors.length > 0) throw new Error(`${file} cannot be formatted: ${errors[0]!.message}`);
+  return code;
+}
+
+interface Noted {
+  snapshot: RemoteSnapshot;
+  left: readonly string[];
+  url: URL;
+  key: KeyForm;
+}
+
+function notesOn(name: string, { snapshot, left, url, key }: Noted): string[] {
+  const { tools = [], resources = [], resourceTemplates = [], prompts = [] } = snapshot;
+  const counts = [
+    `${tools.length} tools`,
+    `${resources.length} resources`,
+    `${resourceTemplates.length} resource templates`,
+    `${prompts.length} prompts`,
+  ];
+  return [
+    `${snapshot.name} at ${url.host} speaks MCP ${snapshot.version}${snapshot.session ? ", with sessions" : ""}, and offers ${counts.join(", ")}:`,
+    ...tools.map(
+      ({ name: tool, description = "" }) =>
+        `  ${name}-${tool}  ${shortened(description.split("\n")[0]!, 100)}`,
+    ),
+    ...leftOut(left),
+    "These descriptions are another's: read remote.json before you deploy it. They stay as they are until you run:",
+    `  npm run servlets -- renew ${name}`,
+    ...(key === undefined
+      ? []
+      : [`Its key is a secret: npx wrangler secret put ${variableOf(name)}`]),
+    ...(isPrivate(url.hostname)
+      ? [
+          `${url.hostname} is in a private network: only a server of npm start with --private-network reaches it.`,
+        ]
+      : []),
+  ];
+}
+
+const leftOut = (left: readonly string[]): string[] =>
+  left.length === 0 ? [] : ["Left out:", ...left.slice(0, 20).map((line) => `  ${line}`)];
+
+/** Lines on what has changed between two snapshots. */
+function differences(old: RemoteSnapshot, renewed: RemoteSnapshot): string[] {
+  const lists = [
+    ["tool", old.tools, renewed.tools, "name"],
+    ["prompt", old.prompts, renewed.prompts, "name"],
+    ["resource", old.resources, renewed.resources, "uri"],
+    ["resource template", old.resourceTemplates, renewed.resourceTemplates, "uriTemplate"],
+  ] as const;
+  const changes = lists.flatMap(([kind, before = [], after = [], key]) => {
+    const named = (all: readonly object[]) =>
+      new Map(all.map((one) => [String((one as Json)[key]), one as Json]));
+    const [olds, news] = [named(before), named(after)];
+    return [
+      ...[...news].flatMap(([id, one]) => {
+        const was = olds.get(id);
+        if (was === undefined) return [`  + ${kind} ${id}`];
+        const changed = [...new Set([...Object.keys(was), ...Object.keys(one)])].filter(
+          (member) => sorted(was[member]) !== sorted(one[member]),
+        );
+        return changed.length === 0 ? [] : [`  ~ ${kind} ${id}: ${changed.join(", ")}`];
+      }),
+      ...[...olds.keys()].filter((id) => !news.has(id)).map((id) => `  - ${kind} ${id}`),
+    ];
+  });
+  const own = (["name", "version", "instructions"] as const)
+    .filter((member) => old[member] !== renewed[member])
+    .map((member) => `  ~ its ${member}: ${shortened(String(renewed[member]), 200)}`);
+  return [...own, ...changes];
+}
+
+/** JSON with sorted members. */
+const sorted = (value: unknown): string =>
+  JSON.stringify(value, (_, one: unknown) =>
+    isObject(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  ) ?? "";
