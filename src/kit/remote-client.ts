@@ -434,7 +434,7 @@ export class RemoteClient {
     if (id === undefined) return hearing.heard(method, isObject(params) ? params : {});
     if (this.isModern) return;
     const answer = method === "ping" ? { result: {} } : await this.#answerTo(message, hearing);
-    await this.#post({ jsonrpc: "2.0", id, ...answer }, { repeatable: true });
+    await this.#post({ jsonrpc: "2.0", id, ...answer }, { repeatable: true }).catch(lostCall);
   }
 }
 
@@ -442,6 +442,15 @@ const SILENT: Hearing = { capabilities: {}, meta: {}, heard: () => {}, ask: asyn
 
 const unreachable = (error: Error): never => {
   throw error instanceof RemoteFault ? error : new RemoteFault("unreachable", error.message);
+};
+
+/** An answer that does not reach its call: the call must not be sent again in another session. */
+const lostCall = (error: unknown): never => {
+  if (!(error instanceof RemoteFault) || error.kind !== "gone") throw error;
+  throw new RemoteFault(
+    "unknown-outcome",
+    "has lost the session, and with it the call. Whether it has done what was asked is unknown",
+  );
 };
 
 const requestsIn = (value: unknown): Record<string, Json> =>

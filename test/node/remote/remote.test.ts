@@ -110,6 +110,37 @@ describe("a server of 2026-07-28", () => {
   });
 });
 
+describe("a call whose host stops after each answer", () => {
+  test("sends each request of a server of 2026-07-28 once", async () => {
+    modern.heard.length = modern.ran.length = 0;
+    const script = { ...online, ...yes, alwaysReplay: true };
+    const { result } = await servlet.callTool("notes-confirm", { text: "it" }, script);
+    expect(textOf(result)).toBe("deleted it");
+    expect(modern.ran).toEqual(["confirm"]);
+    expect(modern.heard).toEqual(["tools/call", "tools/call"]);
+  });
+
+  test.each(["confirm", "progress"])(
+    "resumes the stream of the tool %s, and calls it once",
+    async (tool) => {
+      stored.ran.length = 0;
+      const { servlet: asking } = await loadedRemote(stored.url);
+      const script = { ...online, ...yes, alwaysReplay: true, now: Date.now };
+      const { result } = await asking.callTool(`notes-${tool}`, {}, script);
+      expect(result.isError).toBe(false);
+      expect(stored.ran).toEqual([tool]);
+      expect(stored.heard).toContain("GET");
+    },
+  );
+
+  test("says that the outcome is unknown if the server cannot resume its stream", async () => {
+    const { servlet: asking } = await loadedRemote(sessions.url);
+    const script = { ...online, ...yes, alwaysReplay: true, now: Date.now };
+    const { result } = await asking.callTool("notes-confirm", {}, script);
+    expect(textOf(result)).toMatch(/its stream was lost before the result\. Whether it has done/);
+  });
+});
+
 describe.each([
   ["without an event store", sessions],
   ["with an event store", stored],

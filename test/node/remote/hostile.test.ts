@@ -1,0 +1,444 @@
+/** Servers that do what no server should: each has a bound and a message. */
+import { afterAll, describe, expect, test } from "vitest";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { remoteServer, type RemoteServer } from "./remote-servers.ts";
+import { loadedRemote, madeRemote, online } from "./under-test.ts";
+
+type Answer = (body: any, response: ServerResponse, request: IncomingMessage) => unknown;
+
+const running: RemoteServer[] = [];
+afterAll(() => Promise.all(running.map((one) => one.close())));
+
+const result = (body: any, value: object) => ({
+  jsonrpc: "2.0",
+  id: body?.id,
+  result: { resultType: "complete", ...value },
+});
+
+const sendJson = (response: ServerResponse, value: unknown, status = 200) => {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+};
+
+const TOOL = {
+  name: "do_it",
+  description: "Does it",
+  inputSchema: { type: "object", properties: { what: { type: "string" } } },
+};
+
+/** What a well-behaved server answers besides calls. */
+const PLAIN: Record<string, Answer> = {
+  "server/discover": (body, response) =>
+    sendJson(
+      response,
+      result(body, { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }),
+    ),
+  "tools/list": (body, response) => sendJson(response, result(body, { tools: [TOOL] })),
+};
+
+/** Starts a server with the answers that this function gives, by method. */
+async function serverWith(answers: () => Record<string, Answer>): Promise<RemoteServer> {
+  const server = await remoteServer(() => ({
+    listener: (request, response, body) => {
+      const all = { ...PLAIN, ...answers() };
+      const answer = all[body?.method ?? "answer"];
+      return answer ? answer(body, response, request) : sendJson(response, {}, 404);
+    },
+  }));
+  running.push(server);
+  return server;
+}
+
+/** One server for all calls, whose answers the tests set. */
+let current: Record<string, Answer> = {};
+const server = await serverWith(() => current);
+const { servlet } = await loadedRemote(server.url);
+
+/** The text of a call's result if the server answers calls so. */
+async function called(answer: Answer, more: Record<string, Answer> = {}, script: object = {}) {
+  current = { "tools/call": answer, ...more };
+  server.heard.length = 0;
+  const run = await servlet.callTool("notes-do_it", { what: "x" }, { ...online, ...script });
+  const [first] = run.result.content as unknown as { text: string }[];
+  return { text: first?.text ?? "", isError: run.result.isError, run };
+}
+
+const events = (response: ServerResponse) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  return (data: unknown, id = "") =>
+    response.write(
+      `${id && `id: ${id}\n`}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
+    );
+};
+
+describe("a call says so and ends if the server", () => {
+  test.each<[string, Answer, RegExp]>([
+    [
+      "answers with another id",
+      (body, response) => sendJson(response, { ...result(body, {}), id: 99 }),
+      /answered another request/,
+    ],
+    [
+      "sends no JSON",
+      (_, response) =>
+        void response.writeHead(200, { "content-type": "application/json" }).end("<p>"),
+      /not valid JSON/,
+    ],
+    [
+      "sends a page",
+      (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>"),
+      /of the type "text\/html"/,
+    ],
+    [
+      "wants credentials",
+      (_, response) => void response.writeHead(401).end(),
+      /refused the credentials \(status 401\)\. The operator must give/,
+    ],
+    [
+      "is broken",
+      (_, response) => void response.writeHead(503).end("no"),
+      /answered with status 503/,
+    ],
+    ["closes the connection", (_, response) => void response.destroy(), /could not be reached/],
+    [
+      "redirects to another host",
+      (_, response) => void response.writeHead(307, { location: "https://evil.example/mcp" }).end(),
+      /may not make HTTP requests to evil\.example/,
+    ],
+    [
+      "sends 10 MB",
+      (body, response) =>
+        sendJson(
+          response,
+          result(body, { content: [{ type: "text", text: "x".repeat(10 << 20) }] }),
+        ),
+      /larger than/,
+    ],
+    [
+      "ends its stream without a result",
+      (_, response) => {
+        events(response)({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+        response.end();
+      },
+      /its stream ended before the result\. Whether it has done/,
+    ],
+    [
+      "gives no result",
+      (body, response) => sendJson(response, { jsonrpc: "2.0", id: body.id }),
+      /gave a response without a result/,
+    ],
+    [
+      "asks without end",
+      (body, response) =>
+        sendJson(response, {
+          jsonrpc: "2.0",
+          id: body.id,
+          result: {
+            resultType: "input_required",
+            inputRequests: {
+              a: {
+                method: "elicitation/create",
+                params: { message: "more?", requestedSchema: { type: "object", properties: {} } },
+              },
+            },
+          },
+        }),
+      /asked more than 50 times/,
+    ],
+    [
+      "asks for a secret of the caller",
+      (body, response) =>
+        sendJson(response, {
+          jsonrpc: "2.0",
+          id: body.id,
+          result: {
+            resultType: "input_required",
+            inputRequests: {
+              a: {
+                method: "elicitation/create",
+                params: { mode: "secret", name: "notes", message: "?" },
+              },
+            },
+          },
+        }),
+      /asked for something unknown/,
+    ],
+    [
+      "has an endless stream",
+      (_, response) => {
+        const say = events(response);
+        const more = () => {
+          while (
+            response.writable &&
+            say(
+              JSON.stringify({
+                jsonrpc: "2.0",
+                method: "notifications/other",
+                params: { x: "x".repeat(60_000) },
+              }),
+            )
+          );
+        };
+        response.on("drain", more);
+        more();
+      },
+      /its stream was lost before the result/,
+    ],
+  ])("%s", async (_, answer, message) => {
+    const script = { answers: { "elicitation/create": () => ({ action: "accept", content: {} }) } };
+    const { text, isError } = await called(answer, {}, script);
+    expect(text).toMatch(message);
+    expect(text).toMatch(/127\.0\.0\.1/);
+    expect(isError).toBe(true);
+  });
+
+  test("has lost the tool", async () => {
+    let gone = false;
+    const { text } = await called(
+      (body, response) => {
+        gone = true;
+        sendJson(response, {
+          jsonrpc: "2.0",
+          id: body.id,
+          error: { code: -32602, message: "Unknown tool" },
+        });
+      },
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { tools: gone ? [] : [TOOL] })),
+      },
+    );
+    expect(text).toMatch(/Unknown tool.*It has no tool "do_it" any more.*servlets -- renew/);
+  });
+
+  test("has changed the tool's arguments", async () => {
+    let isChanged = false;
+    const changed = { ...TOOL, inputSchema: { type: "object", required: ["why"] } };
+    const { text } = await called(
+      (body, response) => {
+        isChanged = true;
+        sendJson(response, {
+          jsonrpc: "2.0",
+          id: body.id,
+          error: { code: -32602, message: "why?" },
+        });
+      },
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { tools: [isChanged ? changed : TOOL] })),
+      },
+    );
+    expect(text).toMatch(/The arguments of "do_it" have changed since/);
+  });
+
+  test("is the server itself, through which the call comes again and again", async () => {
+    const done: Answer = (body, response) => sendJson(response, result(body, { content: [] }));
+    const { text } = await called(done, {}, { meta: { "edge-servlets/hops": 4 } });
+    expect(text).toMatch(/was not called: this call has come through 4 servers/);
+    expect(server.heard).not.toContain("tools/call");
+    let hops: unknown;
+    await called(
+      (body, response) => {
+        hops = body.params._meta["edge-servlets/hops"];
+        done(body, response, undefined!);
+      },
+      {},
+      { meta: { "edge-servlets/hops": 2 } },
+    );
+    expect(hops).toBe(3);
+  });
+});
+
+test("content of an unknown kind becomes its name", async () => {
+  const content = [
+    { type: "hologram", data: "?" },
+    { type: "text", text: "ok" },
+  ];
+  const { text, run } = await called((body, response) =>
+    sendJson(response, result(body, { content })),
+  );
+  expect(text).toMatch(/content of the kind "hologram"/);
+  expect(run.result.content).toHaveLength(2);
+});
+
+test("a task of the server is waited for, and its questions are asked", async () => {
+  const task = (status: string, more = {}) => ({
+    taskId: "t1",
+    status,
+    pollIntervalMs: 300,
+    ...more,
+  });
+  let looks = 0;
+  let given: unknown;
+  const { text, run } = await called(
+    (body, response) =>
+      sendJson(response, {
+        jsonrpc: "2.0",
+        id: body.id,
+        result: { ...task("working", { statusMessage: "begun" }), resultType: "task" },
+      }),
+    {
+      "tasks/get": (body, response) => {
+        looks++;
+        const asks = {
+          q: {
+            method: "elicitation/create",
+            params: { message: "Go on?", requestedSchema: { type: "object", properties: {} } },
+          },
+        };
+        const value =
+          looks === 1
+            ? task("working")
+            : given === undefined
+              ? task("input_required", { inputRequests: asks })
+              : task("completed", { result: { content: [{ type: "text", text: "at last" }] } });
+        sendJson(response, result(body, value));
+      },
+      "tasks/update": (body, response) => {
+        given = body.params.inputResponses;
+        sendJson(response, result(body, {}));
+      },
+    },
+    { answers: { "elicitation/create": () => ({ action: "accept", content: {} }) } },
+  );
+  expect(text).toBe("at last");
+  expect(given).toEqual({ q: { action: "accept", content: {} } });
+  expect(run.asked).toHaveLength(1);
+  expect(server.heard.filter((method) => method === "tools/call")).toHaveLength(1);
+});
+
+test("a call that is repeated from its journal sends the request of the server once", async () => {
+  const { text } = await called(
+    (body, response) => {
+      const say = events(response);
+      say({ jsonrpc: "2.0", method: "notifications/progress", params: { progress: 1 } });
+      setTimeout(() => {
+        say(result(body, { content: [{ type: "text", text: "once" }] }));
+        response.end();
+      }, 20);
+    },
+    {},
+    { alwaysReplay: true },
+  );
+  // The connection of the first run is lost with it, and this server cannot resume streams.
+  expect(text).toMatch(/its stream was lost before the result|^once$/);
+  expect(server.heard.filter((method) => method === "tools/call")).toHaveLength(1);
+});
+
+describe("no servlet is made if the server", () => {
+  test.each<[string, Record<string, Answer>, object, RegExp]>([
+    [
+      "has endless pages",
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { tools: [TOOL], nextCursor: String(Math.random()) })),
+      },
+      {},
+      /more than 50 pages/,
+    ],
+    [
+      "repeats a page",
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { tools: [TOOL], nextCursor: "a" })),
+      },
+      {},
+      /the same page of tools\/list again and again/,
+    ],
+    [
+      "has hundreds of tools",
+      {
+        "tools/list": (body, response) =>
+          sendJson(
+            response,
+            result(body, {
+              tools: Array.from({ length: 300 }, (_, nth) => ({ ...TOOL, name: `t${nth}` })),
+            }),
+          ),
+      },
+      {},
+      /has 300 tools.*Choose by --only GLOB.*and 240 more/,
+    ],
+    ["has no such tools", {}, { only: ["x*"] }, /--only fits none of its 1 tools: do_it/],
+    [
+      "wants credentials",
+      { "server/discover": (_, response) => void response.writeHead(401).end() },
+      {},
+      /refused the credentials.*NOTES_KEY=… and add --bearer/,
+    ],
+    [
+      "refuses the key",
+      { "server/discover": (_, response) => void response.writeHead(401).end() },
+      { bearer: true },
+      /See that NOTES_KEY is valid/,
+    ],
+    [
+      "redirects",
+      {
+        "server/discover": (_, response) => void response.writeHead(302, { location: "/x" }).end(),
+        initialize: (_, response) => void response.writeHead(302, { location: "/x" }).end(),
+      },
+      {},
+      /redirects to another address/,
+    ],
+    [
+      "is no MCP server",
+      {
+        "server/discover": (_, response) => void response.end("hello"),
+        initialize: (_, response) => void response.end("hello"),
+      },
+      {},
+      /See that the URL is that of an MCP server/,
+    ],
+    [
+      "speaks an unknown revision",
+      {
+        "server/discover": (_, response) => sendJson(response, {}, 404),
+        initialize: (body, response) =>
+          sendJson(response, result(body, { protocolVersion: "2031-01-01" })),
+      },
+      {},
+      /speaks revision "2031-01-01" of MCP/,
+    ],
+  ])("%s", async (_, answers, choice, message) => {
+    const other = await serverWith(() => answers);
+    await expect(madeRemote(other.url, choice)).rejects.toThrow(message);
+  });
+
+  test.each([
+    ["ftp://example.com/mcp", /takes the https URL/],
+    ["http://example.com/mcp", /without encryption/],
+    ["https://user:pass@example.com/mcp", /without user, password/],
+  ])("is at %s", async (url, message) => {
+    await expect(madeRemote(url)).rejects.toThrow(message);
+  });
+
+  test("is down", async () => {
+    const other = await serverWith(() => ({}));
+    await other.close();
+    await expect(madeRemote(other.url)).rejects.toThrow(/cannot be reached/);
+  });
+});
+
+test("tools that cannot be served are left out, and the notes say why", async () => {
+  const tools = [TOOL, { ...TOOL, name: "über" }, { name: "odd", inputSchema: { type: "string" } }];
+  const other = await serverWith(() => ({
+    "tools/list": (body, response) => sendJson(response, result(body, { tools })),
+  }));
+  const { notes } = await madeRemote(other.url);
+  expect(notes.join("\n")).toMatch(
+    /1 tools[^]*Left out:[^]*"über": its name[^]*"odd": its input schema/,
+  );
+});
+
+test("the key goes to the server in its header, and into no file", async () => {
+  const other = await serverWith(() => ({
+    "tools/call": (body, response) => sendJson(response, result(body, { content: [] })),
+  }));
+  const { servlet: keyed, files } = await loadedRemote(other.url, { header: "X-Api-Key" });
+  expect(other.headers.at(-1)?.["x-api-key"]).toBe("secret-key");
+  expect([...files.values()].join()).not.toContain("secret-key");
+  const script = { ...online, caller: "ada", secrets: { notes: "callers-own" } };
+  await keyed.callTool("notes-do_it", {}, script);
+  expect(other.headers.at(-1)?.["x-api-key"]).toBe("callers-own");
+});
