@@ -220,6 +220,7 @@ const PAGES = await Promise.all(
     "docs/profiles.md",
     "docs/projects.md",
     "docs/python.md",
+    "docs/remote-servers.md",
     "docs/self-hosting.md",
     "docs/sources.md",
     "docs/state.md",
