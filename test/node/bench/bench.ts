@@ -19,6 +19,7 @@
  * `hosted`: a self-hosted server (hosted.ts)
  * `herd`: tasks that are due at once (herd.ts)
  * `schedules`: ten thousand schedules, due in turn and at once (schedules.ts)
+ * `remote`: calls through a servlet of another MCP server (remote.ts)
  * `live`: how long the page of a thousand calls keeps a browser busy
  * `callInner`: what a call costs that a servlet makes (call-inner.ts)
  * `python`: calls in Python (python.ts)
@@ -52,6 +53,7 @@ import { pluginRows } from "./plugins.ts";
 import { benchPython } from "./python.ts";
 import { limits } from "../../../src/server/features/installs/limits.ts";
 import { builtFrom, serveLoading } from "../http/installing.ts";
+import { benchRemote } from "./remote.ts";
 import { benchSchedules } from "./schedules.ts";
 import { benchSession } from "./session.ts";
 import { measureSessions } from "./sessions.ts";
@@ -83,6 +85,7 @@ const ALONE: Record<string, () => Promise<void>> = {
   context: benchContext,
   herd: benchHerd,
   schedules: benchSchedules,
+  remote: benchRemote,
   coldStart: benchColdStart,
   largeArgument: benchLargeArgument,
   firstAnswer: benchFirstAnswer,

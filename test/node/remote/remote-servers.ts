@@ -55,7 +55,7 @@ export async function remoteServer(
 ): Promise<RemoteServer> {
   const [heard, headers, ran]: [string[], IncomingMessage["headers"][], string[]] = [[], [], []];
   const { listener, forget = () => {} } = listen({ ran });
-  const recording: RequestListener = async (request, response) => {
+  const recorded = async (request: IncomingMessage, response: ServerResponse) => {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const body = text === "" ? undefined : JSON.parse(text);
@@ -63,6 +63,7 @@ export async function remoteServer(
     headers.push(request.headers);
     await listener(request, response, body);
   };
+  const recording: RequestListener = (request, response) => void recorded(request, response);
   const server = await listening(recording, port);
   const { port: at } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${at}/mcp`;
@@ -205,9 +206,7 @@ export const sessionServer = (
         return { content: [{ type: "text", text: JSON.stringify(answer) }] };
       });
       server.registerTool("waits", {}, async ({ signal }) => {
-        await new Promise<void>(
-          (resolve) => void signal.addEventListener("abort", () => resolve()),
-        );
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         ran.push("stopped");
         return { content: [] };
       });
