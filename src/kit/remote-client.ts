@@ -12,6 +12,8 @@ export interface WireRequest {
   method: "POST" | "GET";
   headers: Record<string, string>;
   body?: string;
+  /** True to open a stream whose events come with those of the next request. */
+  beside?: boolean;
   /** True if it may be sent twice. */
   repeatable: boolean;
   /** A message that the server gets if the call is cancelled meanwhile. */
@@ -24,13 +26,15 @@ export interface WireResponse {
   header(name: string): string | null;
   text: string;
   more: boolean;
+  /** True if these events are those of the stream beside it. */
+  isBeside: boolean;
 }
 
 /** The connection to one server. Its functions throw an `Error` if the network fails. */
 export interface RemoteWire {
   send(request: WireRequest): Promise<WireResponse>;
-  /** The next events of the open stream; undefined at its end. */
-  nextEvents(): Promise<string | undefined>;
+  /** The next events of the open stream, or of the one beside it; undefined at its end. */
+  nextEvents(): Promise<{ text: string; isBeside: boolean } | undefined>;
   sleep(ms: number): Promise<void>;
   /** A text that no other call uses in its ids. */
   uniqueId(): string;
@@ -50,6 +54,8 @@ export interface Hearing {
 export interface RemoteConnection {
   version: string;
   session?: string | undefined;
+  /** True if the server gives no stream to listen on. */
+  isMute?: boolean | undefined;
 }
 
 /** An error of the server or of the way to it. */
@@ -100,6 +106,7 @@ const [POLL_MS, LEAST_POLL_MS, LONGEST_POLL_MS] = [2000, 250, 3_600_000];
 const MOST_POLLS = 4000;
 /** Characters of a message of the server. */
 const MOST_MESSAGE = 1000;
+const UNSUPPORTED_VERSION = -32022;
 /** Methods that change nothing, or nothing more the second time. */
 const REPEATABLE =
   /^(?:server\/discover|initialize|notifications\/.*|ping|.*\/list|resources\/read|prompts\/get|completion\/complete|tasks\/.*)$/;
@@ -140,14 +147,20 @@ export class RemoteClient {
   /** Finds the newest revision that both speak, and begins with it. Returns what the server says of itself. */
   async begin(hearing: Hearing): Promise<Json> {
     this.connection = { version: MODERN };
-    try {
-      const found = await this.#send("server/discover", {}, hearing);
-      const versions = found["supportedVersions"];
-      if (Array.isArray(versions) && versions.includes(MODERN)) return found;
-    } catch (error) {
-      if (!(error instanceof RemoteFault)) throw error;
-      // An older server refuses a request that it does not know in any way that it likes.
-      if (error.kind === "unauthorized" || error.kind === "unreachable") throw error;
+    for (let isFirst = true; ; isFirst = false) {
+      try {
+        const found = await this.#send("server/discover", {}, hearing);
+        if (hasModern(found["supportedVersions"])) return found;
+        break;
+      } catch (error) {
+        if (!(error instanceof RemoteFault)) throw error;
+        const { kind, code, data } = error;
+        if (kind === "unauthorized" || kind === "unreachable") throw error;
+        // An older server refuses a request that it does not know in any way that it likes.
+        const isAgain =
+          code === UNSUPPORTED_VERSION && isObject(data) && hasModern(data["supported"]);
+        if (!isFirst || !isAgain) break;
+      }
     }
     return this.initialize(hearing);
   }
@@ -273,6 +286,7 @@ export class RemoteClient {
 
   /** Sends one request, and hears its stream until its result. */
   async #exchange(method: string, params: Json, hearing: Hearing, tool?: Json) {
+    if (method === "tools/call") await this.#listen();
     const id = this.#nextId();
     const message = { jsonrpc: "2.0", id, method, params: this.#paramsOf(params, id, hearing) };
     const { session } = this.connection;
@@ -351,14 +365,17 @@ export class RemoteClient {
         `gave a response of the type "${type.slice(0, 80)}", not JSON or events`,
       );
     const { wire } = this.#options;
-    let [lastId, waitMs] = ["", RESUME_MS];
+    let [lastId, lastBeside, waitMs] = ["", "", RESUME_MS];
     let response: WireResponse | undefined = first;
     for (let resumes = 0; resumes < MOST_RESUMES; resumes++) {
-      let text: string | undefined = response?.text;
+      let piece: Pick<WireResponse, "text" | "isBeside"> | undefined = response;
       let isLost = response === undefined;
-      while (text !== undefined) {
-        for (const event of eventsIn(text)) {
-          if (event.id !== undefined) lastId = event.id;
+      while (piece !== undefined) {
+        for (const event of eventsIn(piece.text)) {
+          if (event.id !== undefined) {
+            if (piece.isBeside) lastBeside = event.id;
+            else lastId = event.id;
+          }
           if (event.retry !== undefined) waitMs = Math.min(event.retry, LONGEST_RESUME_MS);
           if (event.data === "") continue;
           for (const message of [jsonIn(event.data)].flat()) {
@@ -367,10 +384,10 @@ export class RemoteClient {
             await this.#hear(message, hearing);
           }
         }
-        text = undefined;
+        piece = undefined;
         if (response?.more !== true) break;
         try {
-          text = await wire.nextEvents();
+          piece = await wire.nextEvents();
         } catch {
           isLost = true;
         }
@@ -383,9 +400,22 @@ export class RemoteClient {
         );
       }
       await wire.sleep(waitMs);
+      await this.#listen(lastBeside);
       response = await this.#resumed(lastId);
     }
     throw new RemoteFault("unknown-outcome", `closed the stream of the call ${MOST_RESUMES} times`);
+  }
+
+  /** Opens the session's own stream: some servers ask on it what belongs to a call. */
+  async #listen(lastId = ""): Promise<void> {
+    const { session, isMute } = this.connection;
+    if (this.isModern || session === undefined || isMute) return;
+    const headers: Record<string, string> = { ...this.#headers(), accept: "text/event-stream" };
+    if (lastId !== "") headers["last-event-id"] = lastId;
+    const { wire } = this.#options;
+    const request: WireRequest = { method: "GET", headers, beside: true, repeatable: true };
+    const response = await wire.send(request).catch(() => undefined);
+    if (response?.status === 405) this.connection = { ...this.connection, isMute: true };
   }
 
   /** The rest of a stream; undefined if the network failed. */
@@ -437,6 +467,9 @@ export class RemoteClient {
     await this.#post({ jsonrpc: "2.0", id, ...answer }, { repeatable: true }).catch(lostCall);
   }
 }
+
+const hasModern = (versions: unknown): boolean =>
+  Array.isArray(versions) && versions.includes(MODERN);
 
 const SILENT: Hearing = { capabilities: {}, meta: {}, heard: () => {}, ask: async () => ({}) };
 

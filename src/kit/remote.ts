@@ -310,9 +310,10 @@ class Remote {
       await hearing.ask(pages);
       return await client.request(method, params, hearing, tool);
     } finally {
-      const { version, session } = client.connection;
-      if (session !== undefined && session !== known?.session)
-        this.#sessions = [...this.#sessions, { version, session, since: Date.now() }].slice(
+      const { connection } = client;
+      const isNew = connection.session !== known?.session || connection.isMute !== known?.isMute;
+      if (connection.session !== undefined && isNew)
+        this.#sessions = [...this.#sessions, { ...connection, since: Date.now() }].slice(
           -MOST_SESSIONS,
         );
     }
@@ -493,26 +494,32 @@ const canonical = (value: unknown): string =>
       : one,
   ) ?? "";
 
+/** How the host marks events: "true", or "beside" for those of the stream beside. */
+const moreIn = ({ headers }: Pick<Awaited<ReturnType<Context["fetch"]>>, "headers">) =>
+  headers.get("edge-servlets-more-events");
+
 function wireOf(context: Context, url: string, account: string | undefined): RemoteWire {
   const credential = account === undefined ? {} : { account };
   const authorization = account === undefined ? {} : { authorization: `account ${account}` };
   return {
-    async send({ method, headers, body = null, repeatable, whenCancelled: message }) {
+    async send({ method, headers, body = null, beside, repeatable, whenCancelled: message }) {
       const told = message && {
         whenCancelled: { url, headers: { ...headers, ...authorization }, message },
       };
-      const host = { events: true, repeatable, ...told };
+      const host = { events: beside ? "beside" : true, repeatable, ...told };
       const response = await context.fetch(url, { method, headers, body, ...credential, host });
       return {
         status: response.status,
         header: (name) => response.headers.get(name),
         text: await response.text(),
-        more: response.headers.get("edge-servlets-more-events") === "true",
+        more: moreIn(response) !== null,
+        isBeside: moreIn(response) === "beside",
       };
     },
     async nextEvents() {
       const response = await context.fetch(url, { host: { events: "next" } });
-      return response.status === 204 ? undefined : response.text();
+      if (response.status === 204) return undefined;
+      return { text: await response.text(), isBeside: moreIn(response) === "beside" };
     },
     sleep: (ms) => context.sleep(ms),
     uniqueId: () => crypto.randomUUID(),

@@ -16,7 +16,7 @@ export function nodeWire(url: string): RemoteWire & { end(): void } {
   };
   /** Text up to the end of an event; the rest of the stream's text at its end. */
   let begun = "";
-  const nextEvents = async (): Promise<string | undefined> => {
+  const nextText = async (): Promise<string | undefined> => {
     while (reader !== undefined) {
       const { value, done } = await inTime(reader.read());
       begun += decoder.decode(value, { stream: !done });
@@ -32,7 +32,10 @@ export function nodeWire(url: string): RemoteWire & { end(): void } {
     return undefined;
   };
   return {
-    async send({ method, headers, body = null }) {
+    async send({ method, headers, body = null, beside }) {
+      // Nobody answers questions while a servlet is made.
+      if (beside)
+        return { status: 405, header: () => null, text: "", more: false, isBeside: false };
       close();
       const response = await inTime(fetch(url, { method, headers, body, redirect: "manual" }));
       const type = response.headers.get("content-type") ?? "";
@@ -43,12 +46,15 @@ export function nodeWire(url: string): RemoteWire & { end(): void } {
       reader = response.body?.getReader();
       [decoder, begun] = [new TextDecoder(), ""];
       if (response.ok && /^text\/event-stream\b/i.test(type)) {
-        const text = await nextEvents();
-        return { ...given, text: text ?? "", more: text !== undefined };
+        const text = await nextText();
+        return { ...given, text: text ?? "", more: text !== undefined, isBeside: false };
       }
       return wholeOf(given);
     },
-    nextEvents,
+    async nextEvents() {
+      const text = await nextText();
+      return text === undefined ? undefined : { text, isBeside: false };
+    },
     sleep: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
     uniqueId: () => crypto.randomUUID(),
     end: close,
@@ -63,7 +69,7 @@ export function nodeWire(url: string): RemoteWire & { end(): void } {
         throw new Error(`Its response is larger than ${MOST_BYTES} bytes.`);
       if (done) reader = undefined;
     }
-    return { ...given, text, more: false };
+    return { ...given, text, more: false, isBeside: false };
   }
 }
 

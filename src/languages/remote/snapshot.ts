@@ -146,10 +146,35 @@ function whyNot({ name, inputSchema, execution }: Json): string | undefined {
     return "its name has other characters than letters, digits, _, - and ., or is too long";
   if (!isObject(inputSchema) || inputSchema["type"] !== "object")
     return "its input schema does not describe an object";
-  return isObject(execution) &&
-    !["optional", "required", "forbidden", undefined].includes(execution["taskSupport"] as string)
-    ? "it must be run in a way that is not known"
+  const { taskSupport = "optional" } = isObject(execution) ? execution : {};
+  if (!["optional", "required", "forbidden"].includes(String(taskSupport)))
+    return "it must be run in a way that is not known";
+  return hasWrongHeaders(inputSchema)
+    ? "its schema repeats arguments in headers (x-mcp-header) that cannot be"
     : undefined;
+}
+
+/**
+ * True if arguments would be repeated in headers that have no name, the same name, or no simple value.
+ * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
+ */
+export function hasWrongHeaders(schema: Json): boolean {
+  const names = new Set<string>();
+  const isWrong = (one: unknown): boolean => {
+    if (!isObject(one) || !isObject(one["properties"])) return false;
+    return Object.values(one["properties"]).some((property) => {
+      if (!isObject(property)) return false;
+      const { "x-mcp-header": name, type } = property;
+      if (name !== undefined) {
+        const text = textIn(name).toLowerCase();
+        const isFit = /^[!#$%&'*+.^_`|~\w-]+$/.test(text) && !names.has(text);
+        if (!isFit || !["string", "integer", "boolean"].includes(String(type))) return true;
+        names.add(text);
+      }
+      return isWrong(property);
+    });
+  };
+  return isWrong(schema);
 }
 
 function refuseChoice({

@@ -205,6 +205,15 @@ export const sessionServer = (
         ran.push("confirm");
         return { content: [{ type: "text", text: JSON.stringify(answer) }] };
       });
+      // As the documents of the SDK show it: the question comes on the session's own stream.
+      server.registerTool("confirm_beside", {}, async () => {
+        const answer = await server.server.elicitInput({
+          message: "Sure?",
+          requestedSchema: { type: "object", properties: { confirm: { type: "boolean" } } },
+        });
+        ran.push("confirm_beside");
+        return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+      });
       server.registerTool("waits", {}, async ({ signal }) => {
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         ran.push("stopped");

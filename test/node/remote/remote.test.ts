@@ -170,9 +170,12 @@ describe.each([
     expect(server.heard.filter((method) => method === "initialize")).toHaveLength(3);
   });
 
-  test("has its questions within a stream asked here", async () => {
+  test.each([
+    ["within a stream", "notes-confirm"],
+    ["on the session's own stream", "notes-confirm_beside"],
+  ])("has its questions %s asked here", async (_where, tool) => {
     const { servlet: asking } = await made;
-    const { result } = await asking.callTool("notes-confirm", {}, { ...online, ...yes });
+    const { result } = await asking.callTool(tool, {}, { ...online, ...yes });
     expect(textOf(result)).toBe('{"action":"accept","content":{"confirm":true}}');
   });
 

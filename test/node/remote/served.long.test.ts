@@ -142,19 +142,22 @@ test("a question waits as a task over a kill of this server, and the server's to
   expect(modern.ran).toEqual(["confirm"]);
 });
 
-test("a question in a stream of a server with sessions waits over a kill of this server", async () => {
-  stored.ran.length = 0;
-  const call = { name: "stored-confirm", arguments: {} };
-  const asked = await send("tools/call", call, FORMS);
-  expect(asked.resultType).toBe("input_required");
-  await stop(served);
-  await start();
-  const [key] = Object.keys(asked.inputRequests);
-  const again = { ...call, requestState: asked.requestState, inputResponses: { [key!]: YES } };
-  const result = await send("tools/call", again, FORMS);
-  expect(result.content).toEqual([{ type: "text", text: JSON.stringify(YES) }]);
-  expect(stored.ran).toEqual(["confirm"]);
-});
+test.each(["confirm", "confirm_beside"])(
+  "a question in a stream (%s) of a server with sessions waits over a kill of this server",
+  async (tool) => {
+    stored.ran.length = 0;
+    const call = { name: `stored-${tool}`, arguments: {} };
+    const asked = await send("tools/call", call, FORMS);
+    expect(asked.resultType).toBe("input_required");
+    await stop(served);
+    await start();
+    const [key] = Object.keys(asked.inputRequests);
+    const again = { ...call, requestState: asked.requestState, inputResponses: { [key!]: YES } };
+    const result = await send("tools/call", again, FORMS);
+    expect(result.content).toEqual([{ type: "text", text: JSON.stringify(YES) }]);
+    expect(stored.ran).toEqual([tool]);
+  },
+);
 
 test("a question whose server has lost its session meanwhile ends with a message", async () => {
   const call = { name: "stored-confirm", arguments: {} };

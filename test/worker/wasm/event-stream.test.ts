@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/server/kernel/wasm/call.ts";
-import { EventStream } from "../../../src/server/kernel/wasm/event-stream.ts";
+import { EventStream, firstOf } from "../../../src/server/kernel/wasm/event-stream.ts";
 import { nobody } from "../../../src/server/kernel/wasm/pool.ts";
 import { liveWorld } from "../../../src/server/kernel/wasm/world.ts";
 import { bundle } from "../../bundle.gen.ts";
@@ -42,6 +42,42 @@ describe("a stream of events is delivered", () => {
     ["as nothing, if there is none", [": bye\n\n"], []],
   ])("%s", async (_, chunks, pieces) => {
     expect(await piecesOf(...chunks)).toEqual(pieces);
+  });
+
+  test("with those of the stream beside it, whose end says nothing", async () => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const main = new EventStream(readable, "events.example");
+    const beside = new EventStream(streamOf("data: b\n\n"), "events.example");
+    const next = async () => {
+      const { events, isBeside } = await firstOf({
+        main,
+        beside,
+        grow: () => undefined,
+        moment: async () => {},
+      });
+      return { text: events && decoder.decode(events), isBeside };
+    };
+    expect(await next()).toEqual({ text: "data: b\n\n", isBeside: true });
+    const writer = writable.getWriter();
+    const written = writer.write(encoder.encode("data: m\n\n"));
+    expect(await next()).toEqual({ text: "data: m\n\n", isBeside: false });
+    await written;
+    await writer.close();
+    expect(await next()).toEqual({ text: undefined, isBeside: false });
+  });
+
+  test("before those of the stream beside it that come at the same moment", async () => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const main = new EventStream(readable, "events.example");
+    const beside = new EventStream(streamOf("data: b\n\n"), "events.example");
+    const moment = async () => {
+      await writable.getWriter().write(encoder.encode("id: 1\ndata:\n\n"));
+      await scheduler.wait(10);
+    };
+    const first = await firstOf({ main, beside, grow: () => undefined, moment });
+    expect(decoder.decode(first.events)).toBe("id: 1\ndata:\n\n");
+    const second = await firstOf({ main, beside, grow: () => undefined, moment: async () => {} });
+    expect(second.isBeside).toBe(true);
   });
 
   test("up to a size", async () => {

@@ -69,6 +69,7 @@ export interface Durability {
   budget?: Budget | undefined;
   /** The event stream that this guest reads. */
   events?: EventStream | undefined;
+  beside?: EventStream | undefined;
 }
 
 /**
@@ -106,6 +107,7 @@ export async function callExport(
   const journal = new Journal(begun, world, keeper, setup.keepsState);
   const guest = new Guest(setup, journal, budget);
   guest.events = setup.events;
+  guest.beside = setup.beside;
   let instance: Instance | undefined;
   let hasWaited = false;
   // Before its turn it has no instance, and so takes no memory.
@@ -156,8 +158,9 @@ export async function callExport(
     fuelUsed: guest.fuelMeter!.used,
     budget: guest.budget,
     events: guest.events,
+    beside: guest.beside,
   };
-  guest.events = undefined;
+  guest.events = guest.beside = undefined;
   guest.end();
   return callExport(program, name, input, { ...setup, ...source.renewed?.(), ...next }, source);
 }

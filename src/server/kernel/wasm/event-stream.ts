@@ -13,6 +13,7 @@ export class EventStream {
   /** Its last two bytes at most. */
   #tail: Uint8Array = new Uint8Array();
   #length = 0;
+  #pending: ReturnType<EventStream["next"]> | undefined;
 
   constructor(body: ReadableStream<Uint8Array>, host: string) {
     this.host = host;
@@ -23,9 +24,7 @@ export class EventStream {
    * The bytes of the next events, as many as have arrived, one with data among them; undefined at the end of the stream.
    * `grow` reserves memory. Throws a `GuestError` beyond `limits.httpBytes` in all.
    */
-  async next(
-    grow: (bytes: number) => Promise<void> | undefined,
-  ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async next(grow: Grow): Promise<Uint8Array<ArrayBuffer> | undefined> {
     for (;;) {
       const { value, done } = await this.#reader.read();
       // An event without a blank line behind it counts, too: its server may have ended in haste.
@@ -42,6 +41,17 @@ export class EventStream {
       this.#tail = value.subarray(Math.max(end, value.length - 2));
       if (events !== undefined) return events;
     }
+  }
+
+  /** The next events, which stay until `take`: where two streams are read at once, only one has been first. */
+  pending(grow: Grow): ReturnType<EventStream["next"]> {
+    this.#pending ??= this.next(grow);
+    return this.#pending;
+  }
+
+  /** Removes the pending events. */
+  take(): void {
+    this.#pending = undefined;
   }
 
   #taken(last: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -76,6 +86,37 @@ function endOfEvents(before: Uint8Array, bytes: Uint8Array): number {
     if (isBlank) return at + 1;
   }
   return 0;
+}
+
+type Grow = (bytes: number) => Promise<void> | undefined;
+
+interface Reading {
+  main: EventStream;
+  beside: EventStream | undefined;
+  grow: Grow;
+  /** Settles after a moment, in which events on the one connection may overtake those on the other. */
+  moment(): Promise<void>;
+}
+
+/**
+ * The events that come first, and whether they are those of the stream `beside`, whose end says nothing. Events of the main
+ * stream that come at the same time go first: by the id in them it can be resumed.
+ */
+export async function firstOf({ main, beside, grow, moment }: Reading): Promise<{
+  events: Uint8Array<ArrayBuffer> | undefined;
+  isBeside: boolean;
+}> {
+  const { promise: never } = Promise.withResolvers<never>();
+  const other = beside
+    ?.pending(grow)
+    .then((events) => (events === undefined ? never : moment()))
+    .then(() => true)
+    .catch(() => never);
+  const isBeside = await Promise.race([main.pending(grow).then(() => false), other ?? never]);
+  const first = isBeside ? beside! : main;
+  const events = await first.pending(grow);
+  first.take();
+  return { events, isBeside };
 }
 
 const decoder = new TextDecoder();

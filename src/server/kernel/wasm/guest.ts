@@ -64,6 +64,8 @@ export class Guest extends GuestMemory {
   leaves: "changes" | "nothing" | "new state" = "changes";
   /** The event stream that it reads. While it is open, the call does not move to another place. */
   events: EventStream | undefined;
+  /** A stream whose events come with those of `events`. */
+  beside: EventStream | undefined;
   /** Sends a request that tells a service that the call was cancelled. */
   whenCancelled: (() => Promise<unknown>) | undefined;
   #thrown: string | undefined;
@@ -361,6 +363,7 @@ export class Guest extends GuestMemory {
   /** Releases the call's resources. Must be called when it is over. */
   end(): void {
     this.closeEvents();
+    this.beside?.cancel();
     this.#waits?.end();
     this.journal.release();
   }

@@ -8,7 +8,7 @@ import { orAborted } from "../core/errors.ts";
 import { isPrivate } from "../http/private-hosts.ts";
 import { addTrace } from "../observe/trace-context.ts";
 import { inHttpSpan } from "../observe/spans.ts";
-import { EventStream } from "./event-stream.ts";
+import { EventStream, firstOf } from "./event-stream.ts";
 import { charactersOf, isAllowed } from "./hosts.ts";
 import type { GuestRequest } from "./world.ts";
 
@@ -16,6 +16,9 @@ import type { GuestRequest } from "./world.ts";
 const HTTP_HEADER_BYTES = 16 * 1024;
 /** Redirects that a guest's HTTP request follows: browsers follow 20, APIs need 1. */
 const HTTP_REDIRECTS = 5;
+
+/** How long events of a stream beside wait for those of the main stream that were sent before them, in ms. */
+const MOMENT_MS = 50;
 
 /** A response as the guest sees it. */
 export interface GuestResponse {
@@ -70,7 +73,8 @@ const MORE_EVENTS = "edge-servlets-more-events";
 /**
  * Performs a guest's `http_request`: `{url, method?, headers?}`, as the reference runtime reads it; `url` is its parsed
  * URL, or null if that is invalid. Only hosts that the manifest allows are reached, redirects included. Further members:
- * `events: true` reads an event stream event by event (`nextEvents`), `repeatable: true` says that the request may be sent
+ * `events: true` reads an event stream event by event (`nextEvents`), `events: "beside"` opens one whose events come with those
+ * of the next such stream, `repeatable: true` says that the request may be sent
  * again after a crash whatever its method.
  *
  * Throws a `GuestError` that says what was refused or failed; it names the host, never the whole URL.
@@ -105,8 +109,8 @@ export async function requestForGuest(
   if (intent !== undefined) next.headers[KEY_HEADER] ??= intent.key;
   const sending = methodClass === "once" ? guest.setup.sending?.() : undefined;
   if (sending !== undefined) await sending;
-  const takesEvents = head["events"] === true;
-  return guest.wait((signal) => exchange(guest, next, { signal, takesEvents }), limits.httpMs);
+  const { events } = head;
+  return guest.wait((signal) => exchange(guest, next, { signal, events }), limits.httpMs);
 }
 
 /**
@@ -119,11 +123,8 @@ export function nextEvents(guest: Guest): Promise<GuestResponse> {
     throw new GuestError("The connection of the event stream was lost. Resume the stream.");
   const readOn = async (signal: AbortSignal): Promise<GuestResponse> => {
     try {
-      const body = await orAborted<Uint8Array<ArrayBuffer> | undefined>(
-        events.next((bytes) => guest.grow(bytes, signal)),
-        signal,
-      );
-      if (body !== undefined) return { status: 200, headers: { [MORE_EVENTS]: "true" }, body };
+      const { events: body, headers } = await eventsFor(guest, events, signal);
+      if (body !== undefined) return { status: 200, headers, body };
       guest.closeEvents();
       return { status: 204, headers: {}, body: new Uint8Array() };
     } catch (error) {
@@ -160,7 +161,7 @@ export function tellWhenCancelled(guest: Guest, head: Json): void {
 async function exchange(
   guest: Guest,
   first: Outgoing,
-  { signal, takesEvents }: { signal: AbortSignal; takesEvents: boolean },
+  { signal, events: wanted }: { signal: AbortSignal; events: unknown },
 ): Promise<GuestResponse> {
   let next = first;
   for (let redirects = 0; ; redirects++) {
@@ -168,9 +169,13 @@ async function exchange(
     const { status } = response;
     const location = isRedirect(status) ? response.headers.get("location") : null;
     if (location === null) {
-      const events = takesEvents ? eventsOf(response, next.url) : undefined;
+      const isWanted = wanted === true || wanted === "beside";
+      const events = isWanted ? eventsOf(response, next.url) : undefined;
       if (events === undefined) return read(guest, response, next.url, signal);
-      return firstEvents(guest, response, events, signal);
+      if (wanted === true) return firstEvents(guest, response, events, signal);
+      guest.beside?.cancel();
+      guest.beside = events;
+      return { status: response.status, headers: {}, body: new Uint8Array() };
     }
     await response.body?.cancel();
     if (redirects === HTTP_REDIRECTS) {
@@ -289,18 +294,25 @@ async function firstEvents(
   guest.closeEvents();
   guest.events = events;
   try {
-    const body = await orAborted(
-      events.next((bytes) => guest.grow(bytes, signal)),
-      signal,
-    );
-    const headers = receivedHeaders(given);
+    const { events: body, headers: more } = await eventsFor(guest, events, signal);
     if (body === undefined) guest.closeEvents();
-    else headers[MORE_EVENTS] = "true";
+    const headers = { ...receivedHeaders(given), ...more };
     return { status, headers, body: body ?? new Uint8Array() };
   } catch (error) {
     guest.closeEvents();
     throw failed(error, events.host);
   }
+}
+
+/** The events that come next on the guest's streams, with the header that says so. */
+async function eventsFor(guest: Guest, main: EventStream, signal: AbortSignal) {
+  const grow = (bytes: number) => guest.grow(bytes, signal);
+  const moment = () => guest.setup.world.sleep(MOMENT_MS, signal);
+  const reading = firstOf({ main, beside: guest.beside, grow, moment });
+  const { events, isBeside } = await orAborted(reading, signal);
+  const headers: Record<string, string> =
+    events === undefined ? {} : { [MORE_EVENTS]: isBeside ? "beside" : "true" };
+  return { events, headers };
 }
 
 async function read(
