@@ -28,8 +28,6 @@ import {
   type RemoteWire,
 } from "./remote-client.ts";
 
-export type { ApiKey } from "./api-keys.ts";
-
 type Json = Record<string, unknown>;
 
 /** Servers that a call may pass through before this one: more are a loop. */

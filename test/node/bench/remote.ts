@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { LANGUAGES } from "../../../src/languages/index.ts";
@@ -47,7 +47,7 @@ export async function benchRemote(): Promise<void> {
   const texts = Object.fromEntries(
     Object.entries(SIZES).map(([name, size]) => [name, "The quick brown fox. ".repeat(size / 21)]),
   );
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const { id, method } = JSON.parse(text) as { id: unknown; method: string };
@@ -61,7 +61,8 @@ export async function benchRemote(): Promise<void> {
     };
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
-  });
+  };
+  const server = createServer((request, response) => void answer(request, response));
   await once(server.listen(0, "127.0.0.1"), "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
   await rm(SCRATCH, { recursive: true, force: true });
