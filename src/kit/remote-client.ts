@@ -102,8 +102,10 @@ const MOST_ENTRIES = 2000;
 const [RESUME_MS, LONGEST_RESUME_MS] = [1000, 60_000];
 /** Wait between two looks at a task, in ms: by default, at least and at most. */
 const [POLL_MS, LEAST_POLL_MS, LONGEST_POLL_MS] = [2000, 250, 3_600_000];
-/** Looks at one task: each is two entries of the call's record. */
-const MOST_POLLS = 4000;
+/** Looks at one task: a call may make 500 requests. */
+const MOST_POLLS = 400;
+/** A look may come later than the server says by this part of the time that has passed, so that there are few in days. */
+const LATER = 0.1;
 /** Characters of a message of the server. */
 const MOST_MESSAGE = 1000;
 const UNSUPPORTED_VERSION = -32022;
@@ -248,8 +250,7 @@ export class RemoteClient {
   /** https://modelcontextprotocol.io/seps/2663-tasks-extension */
   async #task(created: Json, hearing: Hearing): Promise<Json> {
     const taskId = String(created["taskId"]);
-    let task = created;
-    let shown = "";
+    let [task, since, shown] = [created, Date.now(), ""];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
       const { status, statusMessage } = task;
       if (typeof statusMessage === "string" && statusMessage !== shown) {
@@ -263,8 +264,9 @@ export class RemoteClient {
       if (status === "input_required") {
         const inputResponses = resultsIn(await hearing.ask(requestsIn(task["inputRequests"])));
         await this.#send("tasks/update", { taskId, inputResponses }, hearing);
+        since = Date.now();
       } else {
-        await this.#options.wire.sleep(pollMs(task["pollIntervalMs"]));
+        await this.#options.wire.sleep(pollMs(task["pollIntervalMs"], since));
       }
       task = await this.#send("tasks/get", { taskId }, hearing);
     }
@@ -274,11 +276,11 @@ export class RemoteClient {
   /** https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
   async #olderTask(created: Json, hearing: Hearing): Promise<Json> {
     const taskId = String(created["taskId"]);
-    let task = created;
+    let [task, since] = [created, Date.now()];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
       // The questions of a task come with the stream of its result.
       if (task["status"] !== "working") return this.#send("tasks/result", { taskId }, hearing);
-      await this.#options.wire.sleep(pollMs(task["pollInterval"]));
+      await this.#options.wire.sleep(pollMs(task["pollInterval"], since));
       task = await this.#send("tasks/get", { taskId }, hearing);
     }
     throw new RemoteFault("not-mcp", `did not end a task within ${MOST_POLLS} looks at it`);
@@ -501,8 +503,11 @@ const resultsIn = (answers: Record<string, Json>): Json =>
     ),
   );
 
-const pollMs = (given: unknown): number =>
-  typeof given === "number" ? Math.min(Math.max(given, LEAST_POLL_MS), LONGEST_POLL_MS) : POLL_MS;
+function pollMs(given: unknown, since: number): number {
+  const wanted = typeof given === "number" ? given : POLL_MS;
+  const least = Math.max(LEAST_POLL_MS, LATER * (Date.now() - since));
+  return Math.min(Math.max(wanted, least), LONGEST_POLL_MS);
+}
 
 function jsonIn(text: string): unknown {
   try {

@@ -47,7 +47,7 @@ export async function benchRemote(): Promise<void> {
   const texts = Object.fromEntries(
     Object.entries(SIZES).map(([name, size]) => [name, "The quick brown fox. ".repeat(size / 21)]),
   );
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const { id, method } = JSON.parse(text) as { id: unknown; method: string };
@@ -62,7 +62,7 @@ export async function benchRemote(): Promise<void> {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method] }));
   };
-  const server = createServer((request, response) => void answer(request, response));
+  const server = createServer((request, response) => void respond(request, response));
   await once(server.listen(0, "127.0.0.1"), "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
   await rm(SCRATCH, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /** Servers that do what no server should: each has a bound and a message. */
 import { afterAll, describe, expect, test } from "vitest";
 import { type RemoteSnapshot, defineRemote } from "../../../src/kit/remote.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { renewRemote } from "../../../src/languages/remote/servlet.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { remoteServer, type RemoteServer } from "./remote-servers.ts";
@@ -249,6 +250,39 @@ describe("a call says so and ends if the server", () => {
     );
     expect(hops).toBe(3);
   });
+});
+
+test("a task of the server that lasts for six days is looked at some hundred times", async () => {
+  const task = (status: string, more = {}) => ({
+    taskId: "t1",
+    status,
+    pollIntervalMs: 1000,
+    ...more,
+  });
+  const done = { result: { content: [{ type: "text", text: "at last" }] } };
+  let looks = 0;
+  const { text, run } = await called(
+    (body, response) =>
+      sendJson(response, result(body, { ...task("working"), resultType: "task" })),
+    {
+      "tasks/get": (body, response) =>
+        sendJson(response, result(body, ++looks < 250 ? task("working") : task("completed", done))),
+    },
+  );
+  expect(text).toBe("at last");
+  const { head, entries } = run.recorded!;
+  expect(entries.at(-1)!.at - head.time).toBeGreaterThan(6 * 86_400_000);
+});
+
+test("a stream that falls silent ends the call", async () => {
+  const { eventsMs } = limits;
+  configureLimits({ eventsMs: 30 });
+  const { text, isError } = await called((_, response) => {
+    events(response)({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+  });
+  configureLimits({ eventsMs });
+  expect(text).toMatch(/its stream was lost before the result/);
+  expect(isError).toBe(true);
 });
 
 test("content of an unknown kind becomes its name", async () => {
