@@ -9,12 +9,17 @@ import { isPrivate } from "../../server/kernel/http/private-hosts.ts";
 import { exampleOf } from "../../server/kernel/schema/example.ts";
 import { DOCS } from "../../tools/bundle/own.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
+import { type RemoteSignIn, signInOf } from "./sign-in.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
-/** How the operator's secret is sent to the server: as a bearer token, or in a header. None by default. */
+/**
+ * How calls are authorized: by the operator's secret as a bearer token or in a header, or by the caller's account. Not by
+ * default.
+ */
 export interface RemoteKey {
   bearer?: boolean | undefined;
   header?: string | undefined;
+  account?: boolean | undefined;
 }
 
 interface RemoteChoice extends RemoteKey {
@@ -32,6 +37,7 @@ const variableOf = (name: string) => `${name.toUpperCase().replaceAll("-", "_")}
 export async function remoteServlet(name: string, address: string, choice: RemoteChoice) {
   const url = checkedUrl(address);
   const key = keyOf(choice);
+  const signIn = key === "account" ? await signInOf(url) : undefined;
   const { snapshot, left } = await takeSnapshot({
     url: url.href,
     headers: await headersFor(name, key, choice),
@@ -39,13 +45,13 @@ export async function remoteServlet(name: string, address: string, choice: Remot
     unauthorized: adviceOn(name, key),
   });
   const files = new Map([
-    ["servlet.json", JSON.stringify(manifestOf(name, snapshot, url, key), null, 2)],
+    ["servlet.json", JSON.stringify(manifestOf(name, snapshot, url, { key, signIn }), null, 2)],
     [SNAPSHOT, JSON.stringify(snapshot, null, 2)],
     ["servlet.ts", codeOf(name, snapshot, key)],
     ["servlet.test.ts", testOf(snapshot, name, key)],
   ]);
   for (const [file, text] of files) files.set(file, await formatted(file, text));
-  return { files, notes: notesOn(name, { snapshot, left, url, key }) };
+  return { files, notes: notesOn(name, { snapshot, left, url, key, signIn }) };
 }
 
 /**
@@ -104,59 +110,83 @@ function checkedUrl(address: string): URL {
   return url;
 }
 
-/** The key that options describe; undefined for none. */
-function keyOf({ bearer = false, header }: RemoteKey): "bearer" | { header: string } | undefined {
-  if (bearer && header !== undefined)
-    throw new Refusal("--bearer and --header both say how the key is sent: give one of them");
+/** The credential that options describe; undefined for none. */
+function keyOf({ bearer = false, header, account = false }: RemoteKey): KeyForm {
+  if (Number(bearer) + Number(account) + Number(header !== undefined) > 1)
+    throw new Refusal(
+      "--bearer, --header and --account each say how calls are authorized: give one of them",
+    );
   if (header !== undefined && !/^[\w-]{1,60}$/.test(header))
     throw new Refusal(
       `--header takes the name of a header, such as X-Api-Key; "${header}" is none`,
     );
+  if (account) return "account";
   return bearer ? "bearer" : header === undefined ? undefined : { header };
 }
 
-type KeyForm = ReturnType<typeof keyOf>;
+type KeyForm = "bearer" | "account" | { header: string } | undefined;
 
-/** The key that a generated servlet sends, as its code says. */
+/** The credential that a generated servlet sends, as its code says. */
 async function keyIn(folder: string): Promise<KeyForm> {
   const code = await readFile(join(folder, "servlet.ts"), "utf8").catch(() => "");
   const [, header] = /as: \{ header: "([\w-]+)" \}/.exec(code) ?? [];
   if (header !== undefined) return { header };
+  if (/\{ account: "/.test(code)) return "account";
   return code.includes('as: "bearer"') ? "bearer" : undefined;
 }
 
+/** The headers that take the lists. With an account, a token is not needed where the lists are public. */
 async function headersFor(name: string, key: KeyForm, { variables }: RemoteChoice) {
   if (key === undefined) return {};
   const variable = variableOf(name);
   const value = process.env[variable] ?? (await variables())[variable];
-  if (typeof value !== "string" || value === "")
+  if (typeof value !== "string" || value === "") {
+    if (key === "account") return {};
     throw new Refusal(
       `To take the server's lists the key is needed: put it into .dev.vars as ${variable}=…, and try again`,
     );
-  return key === "bearer"
+  }
+  return typeof key === "string"
     ? { authorization: `Bearer ${value}` }
     : { [key.header.toLowerCase()]: value };
 }
 
-const adviceOn = (name: string, key: KeyForm): string =>
-  key === undefined
-    ? `If it takes a key, put that into .dev.vars as ${variableOf(name)}=… and add --bearer, or --header NAME for another header than Authorization (${DOCS}/remote-servers.md)`
-    : `See that ${variableOf(name)} is valid, and that the server takes it ${key === "bearer" ? "as a bearer token" : `in the header ${key.header}`}`;
+function adviceOn(name: string, key: KeyForm): string {
+  const variable = variableOf(name);
+  switch (key) {
+    case undefined:
+      return `If callers sign in there, add --account. If it takes a key, put that into .dev.vars as ${variable}=… and add --bearer, or --header NAME for another header than Authorization (${DOCS}/remote-servers.md)`;
+    case "account":
+      return `To take its lists, put an access token of yours into .dev.vars as ${variable}=…: it is used for that alone (${DOCS}/remote-servers.md)`;
+    case "bearer":
+      return `See that ${variable} is valid, and that the server takes it as a bearer token`;
+    default:
+      return `See that ${variable} is valid, and that the server takes it in the header ${key.header}`;
+  }
+}
 
-const manifestOf = (name: string, snapshot: RemoteSnapshot, url: URL, key: KeyForm): Json => ({
+const manifestOf = (
+  name: string,
+  snapshot: RemoteSnapshot,
+  url: URL,
+  { key, signIn }: { key: KeyForm; signIn: RemoteSignIn | undefined },
+): Json => ({
   $schema: "",
   description: `Serves ${snapshot.name} (${url.host}), another MCP server.`,
   prefix: name,
   allowed_hosts: [url.hostname],
-  ...(key !== undefined && { allowed_secrets: [{ service: name, user: "key" }] }),
+  ...(signIn === undefined
+    ? key !== undefined && { allowed_secrets: [{ service: name, user: "key" }] }
+    : { accounts: { [name]: { hosts: [url.hostname], ...signIn } } }),
   // Its sessions are kept for each caller. The lists are those of remote.json all the same.
   ...(snapshot.session && { state: "caller", lists: "baked" }),
 });
 
 function codeOf(name: string, { name: server, url }: RemoteSnapshot, key: KeyForm): string {
   const secret = JSON.stringify(name);
-  const as = key === "bearer" ? '"bearer"' : `{ header: ${JSON.stringify(key?.header)} }`;
-  const options = key === undefined ? "" : `, { keys: [{ secret: ${secret}, as: ${as} }] }`;
+  const as = typeof key === "object" ? `{ header: ${JSON.stringify(key.header)} }` : '"bearer"';
+  const keys = key === undefined ? "" : `, { keys: [{ secret: ${secret}, as: ${as} }] }`;
+  const options = key === "account" ? `, { account: ${secret} }` : keys;
   return `/** Serves ${server}, the MCP server at ${new URL(url).host}. remote.json has what it offers. */
 import { defineRemote } from "edge-servlets/remote";
 import { defineServlet } from "edge-servlets/servlet";
@@ -193,7 +223,7 @@ test("lists what the server offered", async () => {
 test("passes a call on", async () => {
   const methods: string[] = [];
   const script: Script = {
-    ${key === undefined ? "" : `caller: "ada", secrets: { ${JSON.stringify(name)}: "key" },`}
+    ${key === undefined ? "" : `caller: "ada", ${key === "account" ? "accounts" : "secrets"}: { ${JSON.stringify(name)}: "key" },`}
     fetch: async (request) => {
       const { id, method } = (await request.json()) as { id?: number; method: string };
       methods.push(method);
@@ -225,9 +255,10 @@ interface Noted {
   left: readonly string[];
   url: URL;
   key: KeyForm;
+  signIn: RemoteSignIn | undefined;
 }
 
-function notesOn(name: string, { snapshot, left, url, key }: Noted): string[] {
+function notesOn(name: string, { snapshot, left, url, key, signIn }: Noted): string[] {
   const { tools = [], resources = [], resourceTemplates = [], prompts = [] } = snapshot;
   const counts = [
     `${tools.length} tools`,
@@ -244,7 +275,10 @@ function notesOn(name: string, { snapshot, left, url, key }: Noted): string[] {
     ...leftOut(left),
     "These descriptions are another's: read remote.json before you deploy it. They stay as they are until you run:",
     `  npm run servlets -- renew ${name}`,
-    ...(key === undefined
+    ...(signIn === undefined
+      ? []
+      : [`Callers connect their account at ${signIn.issuer}, which servlet.json pins.`]),
+    ...(key === undefined || key === "account"
       ? []
       : [`Its key is a secret: npx wrangler secret put ${variableOf(name)}`]),
     ...(isPrivate(url.hostname)

@@ -29,6 +29,8 @@ interface NewOptions extends Choice {
   bearer?: boolean | undefined;
   /** Sends that key in this header. */
   header?: string | undefined;
+  /** Calls that server with the account of the caller. */
+  account?: boolean | undefined;
   /** Folder or file of a server for another SDK. */
   from?: string | undefined;
   /** Prints what would be made, and makes nothing. */
@@ -68,8 +70,8 @@ export async function newServlet(
       "--mcp makes a servlet of another MCP server: leave out --lang, --view, --openapi and --tag",
     );
   }
-  if (mcp === undefined && (choice.bearer || choice.header !== undefined)) {
-    throw new Refusal("--bearer and --header belong to --mcp: give --mcp URL too");
+  if (mcp === undefined && (choice.bearer || choice.account || choice.header !== undefined)) {
+    throw new Refusal("--bearer, --header and --account belong to --mcp: give --mcp URL too");
   }
   if (
     openapi === undefined &&

@@ -23,8 +23,8 @@ const NEW_USAGE = `npm run servlets -- new NAME          makes a servlet that wo
     --view                            with a page that clients show for its results
     --openapi FILE|URL                with a tool for each operation of an API's description:
                                       [--only GLOB]… [--tag TAG]…; ${DOCS}/openapi.md
-    --mcp URL                         that serves another MCP server: [--only GLOB]…, [--bearer | --header NAME] for
-                                      its key; ${DOCS}/remote-servers.md
+    --mcp URL                         that serves another MCP server: [--only GLOB]…; [--bearer | --header NAME] for
+                                      its key, [--account] for the caller's account there; ${DOCS}/remote-servers.md
     --from PATH                       of a server for the official SDK, McpAgent, mcp-handler, fastmcp or xmcp, as it is:
                                       [--dry-run]; ${DOCS}/from-mcp-sdk.md`;
 
@@ -121,6 +121,7 @@ function make(args: string[], folders: readonly [string, ...string[]]): Promise<
     openapi: { type: "string" },
     mcp: { type: "string" },
     bearer: { type: "boolean" },
+    account: { type: "boolean" },
     header: { type: "string" },
     from: { type: "string" },
     "dry-run": { type: "boolean" },

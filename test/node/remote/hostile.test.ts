@@ -522,3 +522,89 @@ test("annotations are passed on for the tools that the operator believes, and fo
   expect(tools).toMatchObject({ get_tide: { annotations } });
   expect(tools?.["set_tide"]).not.toHaveProperty("annotations");
 });
+
+describe("with --account", () => {
+  const issuer = "https://auth.example.com";
+  const well = "/.well-known/oauth-protected-resource/mcp";
+
+  /** A server that wants a token, and describes its sign-in so. */
+  async function signingIn(metadata: (url: string) => object | undefined, address = well) {
+    let url = "";
+    const locked =
+      (answer: Answer): Answer =>
+      (body, response, request) => {
+        if (request.headers.authorization === "Bearer secret-key")
+          return answer(body, response, request);
+        const named = new URL(address, url).href;
+        response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${named}"` });
+        return response.end();
+      };
+    const other = await remoteServer(() => ({
+      listener: (request, response, body) => {
+        if (request.method === "GET") {
+          const found = request.url === address ? metadata(url) : undefined;
+          return sendJson(response, found ?? {}, found ? 200 : 404);
+        }
+        const call: Answer = (asked, to) => sendJson(to, result(asked, { content: [] }));
+        return locked({ ...PLAIN, "tools/call": call }[body.method as string]!)(
+          body,
+          response,
+          request,
+        );
+      },
+    }));
+    running.push(other);
+    ({ url } = other);
+    return other;
+  }
+
+  const described = (url: string) => ({
+    resource: url,
+    authorization_servers: [issuer],
+    scopes_supported: ["read", "write"],
+  });
+
+  test("the issuer, the resource and the host are pinned, and calls have the caller's token", async () => {
+    const other = await signingIn(described, "/metadata");
+    const { servlet: own, files } = await loadedRemote(other.url, { account: true });
+    expect(JSON.parse(files.get("servlet.json")!)).toMatchObject({
+      accounts: {
+        notes: { hosts: ["127.0.0.1"], issuer, resource: other.url, scopes: ["read", "write"] },
+      },
+    });
+    expect(files.get("servlet.ts")).toContain('{ account: "notes" }');
+    const script = { ...online, caller: "ada", accounts: { notes: "secret-key" } };
+    const { result: called } = await own.callTool("notes-do_it", {}, script);
+    expect(called.isError).toBe(false);
+    expect(other.headers.at(-1)?.authorization).toBe("Bearer secret-key");
+  });
+
+  test("a server that describes no sign-in is refused, and one that describes another's", async () => {
+    const none = await signingIn(() => undefined);
+    await expect(madeRemote(none.url, { account: true })).rejects.toThrow(
+      /does not say where to sign in/,
+    );
+    const other = await signingIn((url) => ({
+      ...described(url),
+      resource: "https://bank.example/mcp",
+    }));
+    await expect(madeRemote(other.url, { account: true })).rejects.toThrow(
+      /the sign-in of another server, "https:\/\/bank\.example\/mcp"/,
+    );
+    const script = await signingIn((url) => ({
+      ...described(url),
+      authorization_servers: ["javascript:1"],
+    }));
+    await expect(madeRemote(script.url, { account: true })).rejects.toThrow(
+      /names no authorization server/,
+    );
+  });
+
+  test("a token of the operator is asked for where the lists need one", async () => {
+    const other = await signingIn(described);
+    const variables = async () => ({});
+    await expect(madeRemote(other.url, { account: true, variables })).rejects.toThrow(
+      /put an access token of yours into \.dev\.vars as NOTES_KEY/,
+    );
+  });
+});
