@@ -574,8 +574,8 @@ describe("with --account", () => {
     });
     expect(files.get("servlet.ts")).toContain('{ account: "notes" }');
     const script = { ...online, caller: "ada", accounts: { notes: "secret-key" } };
-    const { result: called } = await own.callTool("notes-do_it", {}, script);
-    expect(called.isError).toBe(false);
+    const run = await own.callTool("notes-do_it", {}, script);
+    expect(run.result.isError).toBe(false);
     expect(other.headers.at(-1)?.authorization).toBe("Bearer secret-key");
   });
 
