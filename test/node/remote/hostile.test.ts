@@ -395,6 +395,29 @@ describe("no servlet is made if the server", () => {
       {},
       /has 300 tools.*Choose by --only GLOB.*and 240 more/,
     ],
+    [
+      "has an endless list",
+      {
+        "tools/list": (body, response) =>
+          sendJson(
+            response,
+            result(body, { tools: Array.from({ length: 2001 }, () => TOOL), nextCursor: "a" }),
+          ),
+      },
+      {},
+      /more than 2000 entries/,
+    ],
+    [
+      "has a tool of a megabyte",
+      {
+        "tools/list": (body, response) => {
+          const inputSchema = { type: "object", description: "x".repeat(1 << 20) };
+          sendJson(response, result(body, { tools: [{ ...TOOL, inputSchema }] }));
+        },
+      },
+      {},
+      /larger than 1000000 characters\. Choose some of its tools by --only/,
+    ],
     ["has no such tools", {}, { only: ["x*"] }, /--only fits none of its 1 tools: do_it/],
     [
       "wants credentials",
