@@ -4,11 +4,12 @@ import { keepsState, type Manifest } from "../../server/kernel/servlets/manifest
 import { suspendsIn } from "../../server/kernel/wasm/link.ts";
 import { callsFeatures } from "./features.ts";
 
-/** True if the code does not match the `waits` of its language, and the servlet has no state and no webhooks, and may call no tools. */
+/** True if the code does not match the `waits` of its language, and the servlet has no state, webhooks or files, and may call no tools. */
 export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest): boolean =>
   !keepsState(manifest) &&
   manifest.may_call === undefined &&
   manifest.webhooks === undefined &&
+  manifest.files === undefined &&
   !waits.test(text) &&
   !callsFeatures(text);
 

@@ -19,7 +19,14 @@ import type { Access } from "./access.ts";
 import type { PreparedServlet, StoredPart } from "./bundle.ts";
 import { checkOf, type Check } from "./checks.ts";
 import { pinned, type Profile } from "./profiles.ts";
-import { GET_RESULT, RESERVED_NAMES, WAIT_FOR_EVENT, type EntryKind } from "./scopes.ts";
+import {
+  GET_RESULT,
+  READ_STORED_FILE,
+  RESERVED_NAMES,
+  UPLOAD_FILE,
+  WAIT_FOR_EVENT,
+  type EntryKind,
+} from "./scopes.ts";
 import { compareTemplates, sampleOf, templateMatcher, type TemplateMatcher } from "./templates.ts";
 import { newest } from "./toolkit.ts";
 
@@ -37,6 +44,8 @@ export interface ToolEntry extends EntrySource {
   output?: Check;
   /** Arguments that its profile sets in every call, which `tool` does not show. */
   pinned?: Json;
+  /** True if an argument is a file. */
+  takesFiles?: true;
   /** How clients find it if it is not listed, as a sentence. */
   unlisted?: string;
   /** The tool that a call with these arguments is redirected to. */
@@ -94,6 +103,8 @@ export interface Catalog {
 export interface Contributor {
   /** Resources of a servlet that the server serves itself, in addition to the servlet's own list. */
   resources?(servlet: PreparedServlet): readonly OwnResource[];
+  /** Reads a resource that belongs to one caller and is in no list; undefined if the URI is not one of these. */
+  callersResource?(uri: string): OwnResource["read"] | undefined;
   /** A tool as an endpoint offers it; undefined if the endpoint does not have it. */
   tool?(entry: ToolEntry, at: ToolPlace): ToolEntry | undefined;
   /** The lists for a client with these capabilities. */
@@ -313,7 +324,8 @@ const listsOf = (all: Listed): Lists => ({
 /**
  * The listed ones among these tools. The server's own come last: models and people look for those of the servlets.
  * `get_result` is included only if the client may receive the id of a call: if calls may wait for a person or, for a
- * client that does not accept streams, if calls may take long; `wait_for_event` only if there are events.
+ * client that does not accept streams, if calls may take long; `wait_for_event` only if there are events, and the tools
+ * for files only if tools take or make files.
  */
 export function shownOf(
   tools: Iterable<ToolEntry>,
@@ -326,6 +338,8 @@ export function shownOf(
   const isUnused: Record<string, boolean> = {
     [GET_RESULT]: !givesIds,
     [WAIT_FOR_EVENT]: !hasEvents(catalog),
+    [UPLOAD_FILE]: !all.some(({ takesFiles }) => takesFiles === true),
+    [READ_STORED_FILE]: !all.some(({ servlet }) => servlet.manifest.files !== undefined),
   };
   return [...others, ...own.filter((one) => isUnused[one.own] !== true)];
 }

@@ -1,13 +1,13 @@
 import type { Recorded } from "../core/record.ts";
 import type { CountedRun } from "../observe/counted.ts";
 import type { CallContext } from "../core/call-context.ts";
-import type { Json, Principal, Tool } from "../core/model.ts";
+import type { CallToolResult, Json, Principal, Tool } from "../core/model.ts";
 import type { Outcome } from "../core/suspension.ts";
 import type { CallRef } from "../calls/call-ref.ts";
 import type { Ending, LogLevel } from "../wasm/call.ts";
 import type { World } from "../wasm/world.ts";
 import type { PreparedServlet, StoredPart } from "./bundle.ts";
-import type { Contributor } from "./catalog.ts";
+import type { Contributor, ToolEntry } from "./catalog.ts";
 import type { Profiles } from "./profiles.ts";
 import type { Scopes } from "./scopes.ts";
 import type { CollectedLists, Servlet } from "./servlet.ts";
@@ -117,7 +117,8 @@ export interface ToolCaller {
 /**
  * A function that a feature offers to guests. It gets the JSON that a guest passes, which may be hostile, and returns
  * JSON. It may be called again if the server stops before the answer is recorded. Throws `invalid_params` with a message
- * for the guest, which may continue; any other error ends the call.
+ * for the guest, which may continue; any other error ends the call. The answer of a function whose name ends in `.read` is
+ * not recorded, as it may be large: a run that is repeated calls it again, and it must give the same answer.
  */
 export type FeatureFunction = (
   payload: unknown,
@@ -167,6 +168,11 @@ export interface Deployment {
     find: FindTool;
     own: Deployment["own"];
   }): ToolCaller;
+  /** Replaces a result that is larger than its servlet's manifest allows; absent if none is. */
+  fitResult?(
+    result: CallToolResult,
+    of: { tool: ToolEntry; call: CallContext },
+  ): CallToolResult | Promise<CallToolResult>;
   /** The host functions of features, by name. */
   hostFunctions?: ReadonlyMap<string, FeatureFunction>;
   /** The secrets of callers; absent if none are stored. */

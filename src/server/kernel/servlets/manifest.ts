@@ -452,6 +452,17 @@ export const manifestSchema = once(() =>
           webhooksSchema(),
           "Addresses at which it receives requests of other services, by name: `/hooks/SERVLET/NAME`. The export `receive_webhook` handles them.",
         ),
+        files: described(
+          z.strictObject({
+            resultsOver: z.optional(
+              described(
+                z.int().check(z.minimum(1000), z.maximum(limits.outputBytes)),
+                "A result whose text has more characters than this becomes a file: the caller gets its first part, and how to read on.",
+              ),
+            ),
+          }),
+          "It makes or takes files: `context.file` and `context.open` work, and callers can read what it makes in parts.",
+        ),
         single_use_state: described(
           z.boolean(),
           "A call that waits for input may go on with one set of answers only. For actions that must not happen twice, such as a redemption.",

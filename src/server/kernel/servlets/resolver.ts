@@ -5,7 +5,7 @@ import type { CallRef, CompletionRequest } from "../calls/call-ref.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { CallToolResult, CompleteResult, Json, ReadResourceResult } from "../core/model.ts";
 import { nearest } from "../core/nearest.ts";
-import type { Outcome } from "../core/suspension.ts";
+import { Suspended, type Outcome } from "../core/suspension.ts";
 import { isForModels } from "../core/views.ts";
 import type { Access } from "./access.ts";
 import type { PreparedServlet } from "./bundle.ts";
@@ -81,7 +81,7 @@ async function lookedUp(ref: CallRef, of: Offered): Promise<Entry> {
       return { ref, subject: ref.name, servlet, run };
     }
     case "resource": {
-      const found = await resourceAt(ref.name, of);
+      const found = callersResource(ref.name, of) ?? (await resourceAt(ref.name, of));
       const run = (call: CallContext) => readResource(found, call, of);
       return { ref, subject: found.subject, servlet: found.servlet, run };
     }
@@ -186,7 +186,7 @@ async function unknown(kind: "tool" | "prompt", name: string, of: Offered): Prom
 export function toolEntry(
   tool: ToolEntry,
   input: Json,
-  of: Pick<Offered, "servlet">,
+  of: Pick<Offered, "deployment" | "servlet">,
   pinned?: Json,
 ): Entry {
   const { name } = tool.tool;
@@ -197,12 +197,18 @@ export function toolEntry(
     const message = `The servlet's structuredContent does not fit the outputSchema of ${name}: ${describeIssues(unfit)}`;
     throw new Fault("servlet_failed", message);
   };
+  const isBounded = tool.servlet.manifest.files?.resultsOver !== undefined;
+  const runFitted = async (call: CallContext) => {
+    const outcome = await callTool(tool.own, input, call, demandFit);
+    if (outcome instanceof Suspended) return outcome;
+    return (await of.deployment.fitResult?.(outcome, { tool, call })) ?? outcome;
+  };
   return {
     ref: { kind: "tool", name, ...callersPart(input, pinned) },
     subject: name,
     servlet: tool.servlet,
     tool,
-    run: (call) => callTool(tool.own, input, call, demandFit),
+    run: isBounded ? runFitted : (call) => callTool(tool.own, input, call, demandFit),
   };
 }
 
@@ -211,6 +217,12 @@ export async function resourceAt(uri: string, of: Offered): Promise<FoundResourc
   const found = await resourceOwner(uri, of);
   of.access.demand(found);
   return found ?? unlistedResource(uri);
+}
+
+/** A resource of the caller alone; undefined if the URI is not one. */
+function callersResource(uri: string, { deployment }: Offered): FoundResource | undefined {
+  const [read] = (deployment.contributors ?? []).flatMap((one) => one.callersResource?.(uri) ?? []);
+  return read && { ...unlistedResource(uri), read };
 }
 
 /** The resource with this URI, even if the caller's scopes do not grant it; undefined if no servlet has it. */

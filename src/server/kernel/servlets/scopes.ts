@@ -32,6 +32,10 @@ export const GET_RESULT = "get_result";
 /** The tool that waits for the next event of a type. */
 export const WAIT_FOR_EVENT = "wait_for_event";
 
+/** The tools by which a client sends a file, and reads a stored one in parts. */
+export const UPLOAD_FILE = "upload_file";
+export const READ_STORED_FILE = "read_stored_file";
+
 /** The tools by which a model finds and calls other tools, where tools are searched. */
 export const SEARCH_TOOL = "search_tools";
 export const CALL_TOOL = "call_tool";
@@ -50,6 +54,8 @@ export const RESERVED_TOOLS = [
   "read_resource",
   "list_prompts",
   "get_prompt",
+  UPLOAD_FILE,
+  READ_STORED_FILE,
   "list_servlets",
   "install_servlet",
   "uninstall_servlet",
