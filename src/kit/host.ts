@@ -51,6 +51,7 @@ export interface ServletEntry {
     schedules?: object;
     webhooks?: object;
     events?: object;
+    files?: object;
   };
   /** Starts a call of an export. */
   begin(name: string): void;

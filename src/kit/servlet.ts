@@ -5,6 +5,7 @@ import { random } from "./random.ts";
 import { entryOf } from "./run.ts";
 import { objectSchemaOf } from "./schema.ts";
 import type { EventSpec, ServletSpec, ToolSpec, ViewSpec } from "./specs.ts";
+import { made } from "./stored-files.ts";
 
 export { AskError } from "./asks.ts";
 export { ToolCallError } from "./calls.ts";
@@ -16,6 +17,8 @@ export { inspect } from "./globals/inspect.ts";
 export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
 export type { MadeSchedule, ScheduleTime } from "./schedules.ts";
+export { file } from "./stored-files.ts";
+export type { FileLink, PassedFile } from "./stored-files.ts";
 export type * from "./specs.ts";
 export type * from "./types.ts";
 
@@ -57,12 +60,14 @@ export function defineServlet<
   }
   Math.random = random;
   const { instructions, schedules, events, webhooks } = spec;
+  const files = spec.files ?? (made.isFileTaken ? {} : undefined);
   const manifest = {
     ...viewsIn(spec),
     ...(instructions !== undefined && { instructions }),
     ...(schedules && { schedules: withoutCode(schedules) }),
     ...(events && { events: eventsIn(events) }),
     ...(webhooks && { webhooks: withoutCode(webhooks) }),
+    ...(files && { files }),
   };
   globalThis.__servlet = { ...entryOf(answers), manifest };
   return globalThis.__servlet;

@@ -363,6 +363,8 @@ export interface ServletSpec<
   views?: Record<string, ViewSpec>;
   /** The events that `context.emit` emits, by name: letters, digits, "_", "." and "-". */
   events?: Record<string, EventSpec>;
+  /** That it makes files by `context.file`. A result of more characters than `resultsOver` becomes a file by itself. */
+  files?: { resultsOver?: number };
   /** By URI. */
   resources?: Record<string, ResourceSpec>;
   /** By URI template (RFC 6570). */

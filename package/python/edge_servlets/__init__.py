@@ -60,4 +60,5 @@ from ._events import event as event
 from ._fetch import Headers as Headers, Response as Response, fetch as fetch
 from ._schedules import Schedule as Schedule
 from ._schema import Field as Field
+from ._stored_files import PassedFile as PassedFile, file as file
 from ._webhooks import WebhookRequest as WebhookRequest, webhook as webhook

@@ -52,6 +52,7 @@ const descriptionSchema = z.object({
     schedules: z.optional(manifestPart),
     webhooks: z.optional(manifestPart),
     events: z.optional(manifestPart),
+    files: z.optional(z.looseObject({})),
     instructions: z.optional(z.string()),
   }),
   /** Uses of time and random numbers at module scope, if the kit records them. */
@@ -82,7 +83,7 @@ const chanceWarnings = (asked: Description["asked"]): string[] =>
 /** Adds to the manifest what the servlet's script defines. Throws a `Refusal`. */
 function withManifest(
   found: FoundServlet,
-  { tools, instructions, ...defined }: Description["manifest"],
+  { tools, instructions, files, ...defined }: Description["manifest"],
 ): FoundServlet {
   const { manifest, place } = found;
   const given = manifest as Partial<Record<string, object>>;
@@ -97,9 +98,10 @@ function withManifest(
     return Object.keys(own).length === 0 ? [] : [[kind, { ...before, ...own }] as const];
   });
   const isNothing = entries.length + Object.keys(tools).length === 0;
-  if (isNothing && instructions === undefined) return found;
+  if (isNothing && instructions === undefined && files === undefined) return found;
   const merged = {
     ...(instructions !== undefined && { instructions }),
+    ...(files && { files }),
     ...manifest,
     ...Object.fromEntries(entries),
     tools: Object.fromEntries(

@@ -1,0 +1,120 @@
+"""Files that a servlet stores for its caller, and files that callers pass to tools."""
+
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
+
+from ._content import Json, some
+from ._definitions import definitions
+from ._host import call_host
+from ._schema import Field
+
+_PART_BYTES = 512 * 1024
+"""Bytes that are sent to the host, or read from it, at once."""
+
+
+def file(
+    *,
+    accept: Sequence[str] | None = None,
+    most_bytes: int | None = None,
+    description: str | None = None,
+) -> Any:
+    """Says of a `str` argument that it is a file, which `Context.open` opens.
+
+    `accept` has media types, such as `image/*`, and ends of names, such as `.csv`; `most_bytes` is its size at most.
+
+    Example:
+        @tool
+        async def rows(ctx: Context, table: Annotated[str, file(accept=["text/csv"])]) -> int:
+            return (await (await ctx.open(table)).text()).count("\\n")
+    """
+    definitions.declared.setdefault("files", {})
+    mark = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
+    return Field(description=description, json_schema_extra={"x-edge-file": mark})
+
+
+class PassedFile:
+    """A file that the caller has passed to a tool. `size` is in bytes."""
+
+    def __init__(
+        self, name: str, mime_type: str, size: int, read: Callable[[int, int], Awaitable[bytes]]
+    ) -> None:
+        self.name = name
+        self.mime_type = mime_type
+        self.size = size
+        self._read = read
+
+    async def bytes(self, start: int = 0, length: int | None = None) -> bytes:
+        """Its bytes from `start` on, at most `length`: all by default."""
+        end = self.size if length is None else min(self.size, start + length)
+        parts = [
+            await self._read(at, min(_PART_BYTES, end - at)) for at in range(start, end, _PART_BYTES)
+        ]
+        return b"".join(parts)
+
+    async def text(self) -> str:
+        """All of it, as UTF-8."""
+        return (await self.bytes()).decode(errors="replace")
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Its bytes in parts, in order: for a file that does not fit into memory."""
+        for at in range(0, self.size, _PART_BYTES):
+            yield await self._read(at, min(_PART_BYTES, self.size - at))
+
+
+async def store_file(
+    _: object, content: str | bytes, *, name: str, mime_type: str | None = None
+) -> Json:
+    """Stores a file for the caller, and returns a link to it for the result of a tool.
+
+    The link has a URL that is valid for some hours, from which anybody who has it may fetch the file. Tools take the file by the
+    URI in its description, and clients read it in parts by that. The manifest needs `files`. Raises a `RuntimeError` if it lacks
+    that, or there is no room.
+    """
+    is_text = isinstance(content, str)
+    usual = "text/plain; charset=utf-8" if is_text else "application/octet-stream"
+    data = content.encode(errors="replace") if is_text else bytes(content)
+    known: Json = {"name": name, "mimeType": mime_type or usual}
+    start = 0
+    while True:
+        part = data[start : start + _PART_BYTES]
+        is_last = start + _PART_BYTES >= len(data)
+        given = {"start": start, "bytes": b64encode(part).decode(), "isLast": is_last}
+        answer = await call_host("file()", "transfers.write", {**known, **given})
+        if is_last:
+            return answer
+        known["id"] = answer["id"]
+        start += _PART_BYTES
+
+
+async def open_file(_: object, uri: str) -> PassedFile:
+    """Opens a file by the value of an argument that is a `file()`.
+
+    Raises a `RuntimeError` if the caller has no such file, or the manifest lacks `files`.
+    """
+    if uri[:5].lower() == "data:":
+        return _inline(uri[5:])
+    found = await call_host("open()", "transfers.open", {"uri": uri})
+
+    async def read(start: int, length: int) -> bytes:
+        given = {"uri": uri, "start": start, "length": length}
+        return b64decode(await call_host("open()", "transfers.read", given))
+
+    return PassedFile(found["name"], found["mimeType"], found["size"], read)
+
+
+def _inline(given: str) -> PassedFile:
+    """A file in a `data:` URI, as clients pass small ones (SEP-2356)."""
+    head, _, body = given.partition(",")
+    mime_type, *rest = head.split(";")
+    name = next((unquote(one[5:]) for one in rest if one.startswith("name=")), "file")
+    try:
+        data = b64decode(body, validate=True) if "base64" in rest else unquote_to_bytes(body)
+    except ValueError:
+        raise RuntimeError("open(): the data: URI is not whole. Pass it again.") from None
+
+    async def read(start: int, length: int) -> bytes:
+        return data[start : start + length]
+
+    return PassedFile(name, mime_type or "text/plain", len(data), read)

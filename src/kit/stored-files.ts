@@ -1,0 +1,143 @@
+import { callHost } from "./host.ts";
+import type { ContentBlock } from "./types.ts";
+
+/** Bytes that are sent to the host, or read from it, at once. */
+const PART_BYTES = 512 * 1024;
+
+/** A link to a file that `context.file` has stored: a block of content for the result of a tool. */
+export type FileLink = ContentBlock & { type: "resource_link" };
+
+/**
+ * Stores a file for the caller, and returns a link to it for the result: a URL that is valid for some hours, from which anybody
+ * who has it may fetch the file. Tools take the file by the URI in its description, and clients read it in parts by that. The media
+ * type is that of a text or of bytes by default. Throws an `Error` if the manifest lacks `files`, or there is no room.
+ */
+export async function storeFile(
+  content: string | Uint8Array,
+  {
+    name,
+    mimeType = typeof content === "string"
+      ? "text/plain; charset=utf-8"
+      : "application/octet-stream",
+  }: { name: string; mimeType?: string },
+): Promise<FileLink> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  let id: string | undefined;
+  for (let start = 0; ; start += PART_BYTES) {
+    const part = bytes.subarray(start, start + PART_BYTES);
+    const isLast = start + PART_BYTES >= bytes.length;
+    const given = { name, mimeType, start, bytes: part.toBase64(), isLast };
+    const answer = await callHost("file()", "transfers.write", { ...(id && { id }), ...given });
+    if (isLast) return answer as FileLink;
+    ({ id } = answer as { id: string });
+  }
+}
+
+/**
+ * A file that the caller has passed to a tool.
+ *
+ * @example
+ * const csv: PassedFile = await context.open(table);
+ * return `${(await csv.text()).split("\n").length} lines`;
+ */
+export interface PassedFile {
+  readonly name: string;
+  readonly mimeType: string;
+  /** In bytes. */
+  readonly size: number;
+  /** Its bytes from `start` on, at most `length`: all by default. */
+  bytes(start?: number, length?: number): Promise<Uint8Array<ArrayBuffer>>;
+  /** All of it, as UTF-8. */
+  text(): Promise<string>;
+  /** Its bytes in parts, in order: for a file that does not fit into memory. */
+  parts(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+}
+
+/**
+ * Opens a file by the value of an argument that is a `file()`. Throws an `Error` if the caller has no such file, or the manifest
+ * lacks `files`.
+ */
+export async function openFile(uri: string): Promise<PassedFile> {
+  const inline = /^data:([^,]*),([^]*)$/i.exec(uri);
+  if (inline !== null) return inlineFile(inline[1]!, inline[2]!);
+  const { name, mimeType, size } = (await callHost("open()", "transfers.open", { uri })) as Omit<
+    PassedFile,
+    "bytes" | "text" | "parts"
+  >;
+  return passed({ name, mimeType, size }, async (start, length) => {
+    const read = await callHost("open()", "transfers.read", { uri, start, length });
+    return Uint8Array.fromBase64(read as string);
+  });
+}
+
+/** A file in a `data:` URI, as clients pass small ones (SEP-2356). */
+function inlineFile(head: string, body: string): PassedFile {
+  const [mimeType, ...rest] = head.split(";");
+  const name = rest.find((one) => one.startsWith("name="))?.slice("name=".length);
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = rest.includes("base64")
+      ? Uint8Array.fromBase64(body)
+      : new TextEncoder().encode(decodeURIComponent(body));
+  } catch {
+    throw new Error("open(): the data: URI is not whole. Pass it again.");
+  }
+  const known = {
+    name: name === undefined ? "file" : decodeURIComponent(name),
+    mimeType: mimeType || "text/plain",
+    size: bytes.length,
+  };
+  return passed(known, async (start, length) => bytes.slice(start, start + length));
+}
+
+type Reader = (start: number, length: number) => Promise<Uint8Array<ArrayBuffer>>;
+
+function passed(
+  { name, mimeType, size }: Pick<PassedFile, "name" | "mimeType" | "size">,
+  read: Reader,
+): PassedFile {
+  const whole: PassedFile = {
+    name,
+    mimeType,
+    size,
+    async bytes(start = 0, length = size - start) {
+      const end = Math.min(size, start + length);
+      const all = new Uint8Array(Math.max(0, end - start));
+      for (let at = start; at < end; at += PART_BYTES)
+        all.set(await read(at, Math.min(PART_BYTES, end - at)), at - start);
+      return all;
+    },
+    text: async () => new TextDecoder().decode(await whole.bytes()),
+    async *parts() {
+      for (let at = 0; at < size; at += PART_BYTES)
+        yield await read(at, Math.min(PART_BYTES, size - at));
+    },
+  };
+  return whole;
+}
+
+/** True once a schema of a file was made: the manifest then says that the servlet takes files. */
+export const made = { isFileTaken: false };
+
+/**
+ * The JSON Schema of an argument that is a file, which `context.open` opens. `accept` has media types, such as `image/*`, and ends
+ * of names, such as `.csv`; `mostBytes` is its size at most. With zod: `z.string().meta(file())`.
+ *
+ * @example
+ * const input = { type: "object", properties: { table: file({ accept: ["text/csv"] }) } } as const;
+ */
+export function file({
+  accept,
+  mostBytes,
+  description,
+}: { accept?: readonly string[]; mostBytes?: number; description?: string } = {}) {
+  made.isFileTaken = true;
+  return {
+    type: "string" as const,
+    ...(description !== undefined && { description }),
+    "x-edge-file": {
+      ...(accept && { accept }),
+      ...(mostBytes !== undefined && { mostBytes }),
+    },
+  };
+}
