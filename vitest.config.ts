@@ -70,12 +70,13 @@ export default defineConfig({
             wrangler: { configPath: CONFIGURATION },
             miniflare: {
               bindings: settings,
-              r2Buckets: ["BUILDS"],
+              r2Buckets: ["BUILDS", "TRANSFERS_BUCKET"],
               workerLoaders: { TEST_LOADER: {} },
               durableObjects: {
                 SCRATCH: { className: "Scratch", useSQLite: true },
                 // wrangler.toml has these as comments.
                 HOOKS: { className: "Hooks", useSQLite: true },
+                TRANSFERS: { className: "Transfers", useSQLite: true },
               },
               ratelimits: { LIMITED: { namespace_id: "1", simple: { limit: 3, period: 60 } } },
             },

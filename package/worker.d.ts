@@ -24,7 +24,7 @@ type ObjectClass = new (state: never, env: never) => object;
  * const { worker, objects } = createWorker(bundle);
  * export const { Attempts, CallRecord, Events, Grant, Hooks, Hub, Installs } = objects;
  * export const { KeyRecords, KeyRing, Profile, Quota, Schedules, ServletState } = objects;
- * export const { Session, States, Task, Usage } = objects;
+ * export const { Session, States, Task, Transfers, Usage } = objects;
  * export default worker;
  */
 export declare function createWorker(bundle: Bundle): {

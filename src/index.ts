@@ -19,6 +19,7 @@ export const {
   Session,
   States,
   Task,
+  Transfers,
   Usage,
 } = objects;
 export default worker;

@@ -3,6 +3,7 @@ import "./features/events/limits.ts";
 import "./features/issuers/limits.ts";
 import "./features/people/limits.ts";
 import "./features/schedules/limits.ts";
+import "./features/transfers/limits.ts";
 import "./features/sessions/limits.ts";
 import "./features/sign-in/limits.ts";
 import "./features/state/limits.ts";

@@ -19,7 +19,7 @@ export type { Bundle } from "./kernel/kernel.ts";
  * const { worker, objects } = createWorker(bundle);
  * export const { Attempts, CallRecord, Events, Grant, Hooks, Hub, Installs } = objects;
  * export const { KeyRecords, KeyRing, Profile, Quota, Schedules, ServletState } = objects;
- * export const { Session, States, Task, Usage } = objects;
+ * export const { Session, States, Task, Transfers, Usage } = objects;
  * export default worker;
  */
 export function createWorker(bundle: Bundle) {

@@ -20,6 +20,7 @@ export const {
   Session,
   States,
   Task,
+  Transfers,
   Usage,
 } = objects;
 export default worker;

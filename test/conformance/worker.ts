@@ -24,6 +24,7 @@ export const {
   Session,
   States,
   Task,
+  Transfers,
   Usage,
 } = objects;
 export default worker;

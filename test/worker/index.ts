@@ -64,6 +64,7 @@ type ClassName =
   | "Session"
   | "States"
   | "Task"
+  | "Transfers"
   | "Usage";
 export const {
   Profile,
@@ -81,6 +82,7 @@ export const {
   Session,
   States,
   Task,
+  Transfers,
   Usage,
 } = objects;
 

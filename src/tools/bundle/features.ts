@@ -28,6 +28,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   otc: await import("../../server/features/otc/about.ts"),
   schedules: await import("../../server/features/schedules/about.ts"),
   events: await import("../../server/features/events/about.ts"),
+  transfers: await import("../../server/features/transfers/about.ts"),
   webhooks: await import("../../server/features/webhooks/about.ts"),
 };
 export const FEATURES: readonly string[] = Object.keys(MODULES);

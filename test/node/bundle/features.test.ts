@@ -90,6 +90,8 @@ test.each<[string, string[], Partial<Project>, string[]]>([
     ["events"],
   ],
   ["events are bound, and no servlet emits any", ["EVENTS"], {}, []],
+  ["a servlet makes files", [], { servlets: [servlet("a", { files: {} })] }, ["transfers"]],
+  ["files are bound, and no servlet makes any", ["TRANSFERS", "TRANSFERS_BUCKET"], {}, []],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
   [
     "servlets can be installed",
@@ -189,6 +191,7 @@ test.each<[string, Servlet["manifest"], string[]]>([
     { accounts: { github: { scopes: [], hosts: ["api.github.com"] } } },
     ["KEY_RING", "PROFILES", "TASKS", "ATTEMPTS"],
   ],
+  ["makes files", { files: {} }, ["TRANSFERS", "KEY_RING", "ATTEMPTS"]],
   [
     "emits events",
     { events: { e: { description: "e", payload: inputSchema } } },

@@ -1,0 +1,84 @@
+import type { Feature } from "../../kernel/kernel.ts";
+import { objectClassWith } from "../../kernel/object-class.ts";
+import { READ_STORED_FILE, UPLOAD_FILE } from "../../kernel/servlets/scopes.ts";
+import { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
+import { filesContributor } from "./catalog.ts";
+import { receiveFile, refusedTransfer, sendFile } from "./endpoint.ts";
+import { transferFunctions } from "./functions.ts";
+import { fitResult } from "./large-results.ts";
+import type { UrlOf } from "./links.ts";
+import { StoredFiles } from "./stored-files.ts";
+import { readStoredFile, uploadFile } from "./tools.ts";
+import { TransfersObject, type TransfersServer } from "./transfers-object.ts";
+import { DOWNLOAD_PATH, UPLOAD_PATH } from "./wire.ts";
+
+declare module "../../kernel/bindings.ts" {
+  interface Env {
+    /** Files that servlets make, and files that callers send to them, with `KEY_RING`. */
+    TRANSFERS?: DurableObjectNamespace<TransfersObject>;
+    /** The bytes of these files; without it, they are in the objects of `TRANSFERS`. */
+    TRANSFERS_BUCKET?: R2Bucket;
+  }
+}
+
+/** Files that servlets make for their callers, and files that callers send to servlets. */
+export const transfersFeature: Feature = {
+  name: "transfers",
+  start(kernel) {
+    const { env, settings, sealer, rateLimiter } = kernel;
+    const { TRANSFERS: transfers, TRANSFERS_BUCKET: bucket } = env;
+    const objects = {
+      Transfers: objectClassWith(
+        (): TransfersServer => ({ sealer: kernel.sealing.sealer, bucket }),
+        TransfersObject,
+      ),
+    };
+    if (transfers === undefined || sealer === undefined) return { objects };
+    const files = new StoredFiles({
+      objects: transfers,
+      tokens: new CallerTokens(sealer, "files"),
+      bucket,
+      countStored: (caller, bytes) => kernel.countStored(caller, bytes),
+    });
+    let origin: string | undefined;
+    const urlTo =
+      (path: string): UrlOf =>
+      (token, { link }) => {
+        const here = settings.PUBLIC_URL ?? link?.origin ?? origin;
+        return here && new URL(path.replace(":token", token), here).href;
+      };
+    const download = urlTo(DOWNLOAD_PATH);
+    return {
+      objects,
+      refusal: { paths: /^\/files\//, answer: (fault) => refusedTransfer(fault) },
+      hostFunctions: transferFunctions(files, download),
+      deployment: { fitResult: fitResult(files, download) },
+      catalog: filesContributor(files),
+      tools: {
+        server: {
+          [UPLOAD_FILE]: uploadFile(files, urlTo(UPLOAD_PATH)),
+          [READ_STORED_FILE]: readStoredFile(files),
+        },
+      },
+      forget: (caller) => files.forget(caller),
+      async served(_registry, request) {
+        origin = new URL(request.url).origin;
+      },
+      routes(app) {
+        const at = (path: string, answer: (raw: Request, token: string) => Promise<Response>) =>
+          app.all(path, ({ req }) => {
+            const admission = rateLimiter.enterUnknown(req.raw);
+            const work = async () => {
+              await admission.quota.admit?.();
+              return answer(req.raw, req.param("token")!);
+            };
+            return admission.until(work());
+          });
+        at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, files));
+        at(DOWNLOAD_PATH, (raw, token) =>
+          sendFile(raw, token, { files, authenticator: kernel.authenticator }),
+        );
+      },
+    };
+  },
+};

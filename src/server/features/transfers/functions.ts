@@ -1,0 +1,118 @@
+/** Host functions with which servlets make files for their callers, and read those that callers pass. */
+import * as z from "zod/mini";
+import { Fault } from "../../kernel/core/errors.ts";
+import { once } from "../../kernel/core/once.ts";
+import type { FeatureFunction } from "../../kernel/servlets/deployment.ts";
+import { limits } from "./limits.ts";
+import type { StoredFiles } from "./stored-files.ts";
+import { fileLink, type UrlOf } from "./links.ts";
+import { isStoredFile, storedFileIn } from "./wire.ts";
+
+const writeSchema = once(() =>
+  z.strictObject({
+    /** The id that the first write has returned; absent in the first. */
+    id: z.optional(z.string().check(z.maxLength(100))),
+    name: z.string().check(z.maxLength(1000)),
+    mimeType: z.optional(z.string()),
+    start: z.int().check(z.minimum(0)),
+    /** In base64. */
+    bytes: z.string(),
+    isLast: z.boolean(),
+  }),
+);
+const openSchema = once(() => z.strictObject({ uri: z.string().check(z.maxLength(2000)) }));
+const readSchema = once(() =>
+  z.strictObject({
+    uri: z.string().check(z.maxLength(2000)),
+    start: z.int().check(z.minimum(0)),
+    length: z.int().check(z.minimum(0)),
+  }),
+);
+
+export function transferFunctions(
+  files: StoredFiles,
+  urlOf: UrlOf,
+): Record<string, FeatureFunction> {
+  return {
+    /** Writes a part of a file; the last one returns the link to it, each other one the file's id. */
+    async "transfers.write"(payload, of) {
+      demandFiles(of);
+      const {
+        id: known,
+        name,
+        mimeType,
+        start,
+        bytes: text,
+        isLast,
+      } = read(writeSchema(), payload);
+      const { principal } = of.call;
+      const bytes = bytesIn(text);
+      const id = known ?? (await files.make(principal, { name, mimeType }));
+      if (bytes.length > 0) await files.append(principal, { id, start }, bytes);
+      if (!isLast) return { id };
+      const { file, token } = await files.finish(principal, id);
+      return fileLink(file, urlOf(token, of.call));
+    },
+    /** The name, media type and size of a file. */
+    async "transfers.open"(payload, of) {
+      demandFiles(of);
+      const { id, name, mimeType, size } = await files.open(
+        of.call.principal,
+        idIn(read(openSchema(), payload)),
+      );
+      return { id, name, mimeType, size };
+    },
+    /** Bytes of a file, in base64. */
+    async "transfers.read"(payload, of) {
+      demandFiles(of);
+      const given = read(readSchema(), payload);
+      const length = Math.min(given.length, limits.transferReadBytes);
+      const part = { start: given.start, length };
+      return (await files.read(of.call.principal, idIn(given), part)).toBase64();
+    },
+  };
+}
+
+type Of = Parameters<FeatureFunction>[1];
+
+/** Throws `invalid_params` unless the manifest says that the servlet makes or takes files. */
+function demandFiles({ servlet: { name, manifest } }: Of): void {
+  if (manifest.files === undefined)
+    throw new Fault(
+      "invalid_params",
+      `The manifest of ${name} does not say that it makes or takes files. Add "files": {} to its servlet.json.`,
+    );
+}
+
+/** The id in the URI of a stored file. Throws `invalid_params`. */
+function idIn({ uri }: { uri: string }): string {
+  const found = storedFileIn(uri);
+  if (found !== undefined) return found.id;
+  throw new Fault(
+    "invalid_params",
+    isStoredFile(uri)
+      ? "This URI of a stored file is not whole. Copy it again."
+      : "This is not the URI of a stored file, which begins with stored-file://. The tool upload_file makes one.",
+  );
+}
+
+function bytesIn(text: string): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = Uint8Array.fromBase64(text);
+  } catch {
+    throw new Fault("invalid_params", "The bytes of the file are not in base64.");
+  }
+  if (bytes.length <= limits.transferReadBytes) return bytes;
+  throw new Fault(
+    "invalid_params",
+    `A part of a file has ${bytes.length} bytes (limit ${limits.transferReadBytes}). Write it in smaller ones.`,
+  );
+}
+
+function read<T>(schema: z.ZodMiniType<T>, payload: unknown): T {
+  const found = schema.safeParse(payload);
+  if (found.success) return found.data;
+  const [issue] = found.error.issues;
+  throw new Fault("invalid_params", `${issue!.path.join(".")}: ${issue!.message}.`);
+}

@@ -1,0 +1,65 @@
+/** Files as they are stored, and their names and media types. */
+import { Fault } from "../../kernel/core/errors.ts";
+import type { Principal } from "../../kernel/core/model.ts";
+import { beginningOf, printableLine } from "../../kernel/core/text.ts";
+import { limits } from "./limits.ts";
+
+/** A file that is whole. */
+export interface StoredFile {
+  id: string;
+  name: string;
+  mimeType: string;
+  size: number;
+  /** When it is deleted, in Unix ms. */
+  expires: number;
+}
+
+/** A file of which bytes may be missing. */
+export interface OpenFile extends StoredFile {
+  /** How many bytes have arrived. */
+  received: number;
+}
+
+/** A new file; a file of a servlet has no size until it is whole. */
+export interface NewFile {
+  name: string;
+  mimeType: string;
+  size?: number;
+  /** Who owns it, and at which endpoint. */
+  owner: Principal;
+  /** The digest of the token in its URL; absent for a file of a servlet, which gets it when it is whole. */
+  token?: string;
+}
+
+/** A piece of a file: bytes that arrived together, at most `limits.transferReadBytes` of them without a bucket. */
+export interface FilePiece {
+  start: number;
+  length: number;
+  /** Its key in the bucket; absent if its bytes are in the object. */
+  key?: string;
+}
+
+/** A name without folders and control characters. Throws `invalid_params` if nothing is left of it. */
+export function fileNameOf(given: string): string {
+  const own = printableLine(given).split(/[\\/]/).at(-1)!.trim();
+  const name = beginningOf(own, limits.transferNameCharacters);
+  if (name !== "" && name !== "." && name !== "..") return name;
+  throw new Fault("invalid_params", "The file has no name. Give it one, such as report.csv.");
+}
+
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?:; ?charset=[\w-]{1,40})?$/;
+
+/** A media type, in lower case; by default that of bytes. Throws `invalid_params`. */
+export function mediaTypeOf(given = "application/octet-stream"): string {
+  if (MEDIA_TYPE.test(given)) return given.toLowerCase();
+  throw new Fault(
+    "invalid_params",
+    `The media type of the file is not one. Write it as in "text/csv".`,
+  );
+}
+
+/** True for files that are read as text. */
+export const isText = (mimeType: string): boolean =>
+  /^text\/|^application\/(?:json|xml|yaml|x-ndjson|javascript|sql)\b|\+(?:json|xml)\b/.test(
+    mimeType,
+  );

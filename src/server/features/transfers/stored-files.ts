@@ -1,0 +1,295 @@
+/** The files of all callers: how they are made, written and read. */
+import { hexDigest } from "../../kernel/core/digest.ts";
+import { callerKey } from "../../kernel/core/callers.ts";
+import { Fault } from "../../kernel/core/errors.ts";
+import type { Principal } from "../../kernel/core/model.ts";
+import { retry } from "../../kernel/core/retry.ts";
+import { unsettled } from "../../kernel/core/settled.ts";
+import type { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
+import { limits } from "./limits.ts";
+import { fileNameOf, mediaTypeOf, type OpenFile, type StoredFile } from "./stored-file.ts";
+import { cutOff, type FileRange, type TransfersObject } from "./transfers-object.ts";
+
+/** What a token in a URL allows. */
+export type TokenUse = "upload" | "download";
+
+/** The parts of the server that store files. */
+export interface TransferStore {
+  objects: DurableObjectNamespace<TransfersObject>;
+  tokens: CallerTokens;
+  bucket?: R2Bucket | undefined;
+  countStored(caller: string, bytes?: number): Promise<void>;
+}
+
+/** A file that is to be made. */
+interface FileSpec {
+  name: string;
+  mimeType?: string | undefined;
+}
+
+type Stub = DurableObjectStub<TransfersObject>;
+
+export class StoredFiles {
+  readonly #store: TransferStore;
+
+  constructor(store: TransferStore) {
+    this.#store = store;
+  }
+
+  /** Begins an upload: the URI of the file, and the token of the URL to which its bytes are sent. */
+  async begin(
+    owner: Principal,
+    { name, mimeType, size }: FileSpec & { size: number },
+  ): Promise<{ id: string; token: string }> {
+    const caller = keyOf(owner);
+    const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType), size };
+    const token = await this.#store.tokens.newToken(caller, useOf("upload"));
+    const digest = await hexDigest(token);
+    await this.#store.countStored(caller, size);
+    const object = await this.#ofCaller(caller);
+    const made = await object.create({ ...spec, owner: ownerOf(owner), token: digest });
+    return { id: unsettled(made), token };
+  }
+
+  /** The upload whose URL has this token; undefined if there is none. */
+  async upload(token: string): Promise<OpenFile | undefined> {
+    const object = await this.#ofToken(token, "upload");
+    const digest = await hexDigest(token);
+    return object && retry(async () => object.upload(digest));
+  }
+
+  /** Stores the next part of an upload. Undefined if there is no such upload. Throws `conflict`, `invalid_request`. */
+  async receive(
+    token: string,
+    part: FileRange,
+    body: ReadableStream<Uint8Array> | null,
+  ): Promise<OpenFile | undefined> {
+    const object = await this.#ofToken(token, "upload");
+    if (object === undefined) return undefined;
+    const admitted = unsettled(await object.admit(await hexDigest(token), part));
+    if (admitted === undefined) return undefined;
+    const { bucket } = this.#store;
+    const { length, key } = admitted;
+    const whole = new FixedLengthStream(length);
+    // What stores the body decides: it may fail before it has read all.
+    const send = (stored: Promise<unknown>) => {
+      const end = () => "ended" as const;
+      return pumped(body, whole.writable, { length, ended: stored.then(end, end) });
+    };
+    if (bucket === undefined || length === 0) {
+      const stored = object.receive(admitted, whole.readable);
+      const [outcome] = await Promise.allSettled([stored, send(stored)]);
+      // The object died: it goes on from what has arrived.
+      if (outcome.status === "rejected") throw cutOff(outcome.reason);
+      return unsettled(outcome.value);
+    }
+    try {
+      const stored = bucket.put(key, whole.readable);
+      const [put, sent] = await Promise.allSettled([stored, send(stored)]);
+      if (sent.status === "rejected") throw sent.reason;
+      if (put.status === "rejected") throw bucketFailed(put.reason);
+      return unsettled(await object.arrived(admitted));
+    } catch (error) {
+      await Promise.allSettled([bucket.delete(key), object.failed(admitted)]);
+      throw error;
+    }
+  }
+
+  /** Begins a file of a servlet, and returns its id. */
+  async make(owner: Principal, { name, mimeType }: FileSpec): Promise<string> {
+    const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType) };
+    const object = await this.#ofCaller(keyOf(owner));
+    return unsettled(await object.create({ ...spec, owner: ownerOf(owner) }));
+  }
+
+  /** Adds bytes to a file of a servlet. To add them again changes nothing. */
+  async append(owner: Principal, { id, start }: { id: string; start: number }, bytes: Uint8Array) {
+    const caller = keyOf(owner);
+    const { bucket, countStored } = this.#store;
+    await countStored(caller, bytes.length);
+    const object = await this.#ofCaller(caller);
+    const of = { id, start, profile: profileOf(owner) };
+    if (bucket === undefined) return void unsettled(await object.append(of, bytes));
+    const key = await object.keyFor(id);
+    await bucket.put(key, bytes);
+    try {
+      unsettled(await object.append(of, { key, length: bytes.length }));
+    } catch (error) {
+      await bucket.delete(key).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Ends a file of a servlet; the token is that of the URL from which it is fetched. */
+  async finish(owner: Principal, id: string): Promise<{ file: StoredFile; token: string }> {
+    const caller = keyOf(owner);
+    const token = await this.#store.tokens.newToken(caller, useOf("download"));
+    const object = await this.#ofCaller(caller);
+    const digest = await hexDigest(token);
+    return { file: unsettled(await object.finish(id, profileOf(owner), digest)), token };
+  }
+
+  /** A whole file of this caller. Throws `invalid_params` if there is none. */
+  async open(owner: Principal, id: string): Promise<StoredFile> {
+    const object = await this.#ofCaller(keyOf(owner));
+    const file = await retry(async () => object.file(id, profileOf(owner)));
+    if (file !== undefined) return file;
+    throw new Fault(
+      "invalid_params",
+      "There is no such file of yours here: its URI is misspelt, its bytes have not arrived, or it was deleted.",
+    );
+  }
+
+  /** Bytes of a whole file of this caller, fewer at its end. Throws `invalid_params` if there is no such file. */
+  async read(owner: Principal, id: string, part: FileRange): Promise<Uint8Array> {
+    const { size } = await this.open(owner, id);
+    const start = Math.min(part.start, size);
+    const length = Math.min(part.length, size - start);
+    const bytes = new Uint8Array(length);
+    let at = 0;
+    const object = await this.#ofCaller(keyOf(owner));
+    for await (const piece of this.#bytesOf(object, id, { start, length })) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return bytes;
+  }
+
+  /** The whole file whose URL has this token, and its owner; undefined if there is none. */
+  async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
+    const object = await this.#ofToken(token, "download");
+    const digest = await hexDigest(token);
+    return object && retry(async () => object.download(digest));
+  }
+
+  /** The bytes of a part of a file, of which little is in memory at once. */
+  async stream(owner: Principal, id: string, part: FileRange): Promise<ReadableStream<Uint8Array>> {
+    const pieces = this.#bytesOf(await this.#ofCaller(keyOf(owner)), id, part);
+    return new ReadableStream(
+      {
+        async pull(controller) {
+          const { done, value } = await pieces.next();
+          if (done === true) controller.close();
+          else controller.enqueue(value);
+        },
+        async cancel() {
+          await pieces.return(undefined);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Deletes all files of a caller, by its key. */
+  async forget(caller: string): Promise<void> {
+    const object = await this.#ofCaller(caller);
+    await retry(async () => object.forget());
+  }
+
+  async *#bytesOf(object: Stub, id: string, part: FileRange): AsyncGenerator<Uint8Array> {
+    if (part.length === 0) return;
+    const end = part.start + part.length;
+    for (const { start, length, key } of await retry(async () => object.pieces(id, part))) {
+      const offset = Math.max(0, part.start - start);
+      const count = Math.min(start + length, end) - start - offset;
+      if (key === undefined) {
+        const piece = await retry(async () => object.piece(id, start));
+        if (piece === undefined) throw missing();
+        yield piece.subarray(offset, offset + count);
+        continue;
+      }
+      const found = await this.#store.bucket?.get(key, { range: { offset, length: count } });
+      if (found === null || found === undefined) throw missing();
+      yield* found.body;
+    }
+  }
+
+  async #ofCaller(caller: string): Promise<Stub> {
+    return this.#at(await this.#store.tokens.placeOf(caller));
+  }
+
+  /** The object in which a token may be known; undefined for a token that this server has not made. */
+  async #ofToken(token: string, use: TokenUse): Promise<Stub | undefined> {
+    const place = await this.#store.tokens.placeIn(token, useOf(use));
+    return place === undefined ? undefined : this.#at(place);
+  }
+
+  #at(place: string): Stub {
+    return this.#store.objects.getByName(`caller ${place}`);
+  }
+}
+
+const useOf = (use: TokenUse): string => `${use} of a file`;
+
+const profileOf = ({ profile = "" }: Principal): string => profile;
+
+/** The owner as it is stored: its rights are checked before its files are sent to anybody. */
+const ownerOf = ({ name, scopes, address, profile }: Principal): Principal => ({
+  name,
+  ...(scopes && { scopes }),
+  ...(address !== undefined && { address }),
+  ...(profile !== undefined && { profile }),
+});
+
+/** The key of a caller. Throws `invalid_params` if nothing is known of it. */
+function keyOf(owner: Principal): string {
+  const key = callerKey(owner);
+  if (key !== undefined) return key;
+  throw new Fault(
+    "invalid_params",
+    "Files belong to a caller, and this server cannot tell who is calling. Its owner gives it keys or a sign-in (docs/access.md).",
+  );
+}
+
+const missing = (): Fault =>
+  new Fault("unavailable", "The bytes of this file are gone. Make or send it again.");
+
+const bucketFailed = (cause: unknown): Fault =>
+  new Fault("unavailable", "The bucket did not take the part. Send it again.", {
+    data: { retryAfter: 5 },
+    cause,
+  });
+
+/**
+ * Writes the body as it arrives, or until `ended`: then nobody reads it any more. Throws `invalid_request` if it is cut off,
+ * has another length or stalls.
+ */
+async function pumped(
+  body: ReadableStream<Uint8Array> | null,
+  into: WritableStream<Uint8Array>,
+  { length, ended }: { length: number; ended: Promise<"ended"> },
+): Promise<void> {
+  const writer = into.getWriter();
+  const reader = body?.getReader();
+  let at = 0;
+  const step = async (): Promise<"more" | "whole"> => {
+    const read = await reader?.read();
+    if (read?.value === undefined) return "whole";
+    at += read.value.length;
+    if (at > length) throw new Error("the body is longer than announced");
+    await writer.write(read.value);
+    return "more";
+  };
+  try {
+    for (;;) {
+      const next = await Promise.race([inTime(step()), ended]);
+      if (next === "whole") break;
+      if (next === "ended") return void reader?.cancel().catch(() => {});
+    }
+    if (at < length) throw new Error("the body is shorter than announced");
+    await Promise.race([writer.close(), ended]);
+  } catch (cause) {
+    const left = Promise.allSettled([writer.abort(cause), reader?.cancel(cause)]);
+    await Promise.race([left, ended]);
+    throw cutOff(cause);
+  }
+}
+
+/** Rejects if the work takes longer than a sender may stall. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stalled = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("the sender stalls")), limits.uploadStallMs);
+  });
+  return Promise.race([work, stalled]).finally(() => clearTimeout(timer));
+}

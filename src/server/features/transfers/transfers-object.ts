@@ -1,0 +1,487 @@
+import { DurableObject } from "cloudflare:workers";
+import { Fault } from "../../kernel/core/errors.ts";
+import type { Principal } from "../../kernel/core/model.ts";
+import { PART } from "../../kernel/core/parts.ts";
+import { settled, type Settled } from "../../kernel/core/settled.ts";
+import { Alarm } from "../../kernel/storage/alarm.ts";
+import { firstRow, hasRow, hasTable } from "../../kernel/storage/tables.ts";
+import type { Sealer } from "../../kernel/storage/vault.ts";
+import { limits } from "./limits.ts";
+import type { NewFile, OpenFile, FilePiece, StoredFile } from "./stored-file.ts";
+
+/** The parts of the server that files use. */
+export interface TransfersServer {
+  readonly sealer: Sealer;
+  /** Where bytes are stored; absent if they are stored in this object. */
+  readonly bucket?: R2Bucket | undefined;
+}
+
+/** A part of an upload: its first byte and its length. */
+export interface FileRange {
+  start: number;
+  length: number;
+}
+
+/** A part that may arrive: the next one with this id takes its place. */
+export interface AdmittedRange extends FileRange {
+  id: string;
+  /** A random name. */
+  arrival: string;
+  /** Its key in the bucket. */
+  key: string;
+}
+
+interface Details {
+  name: string;
+  mimeType: string;
+  owner: Principal;
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  id: string;
+  token: string | null;
+  profile: string;
+  /** Null for a file of a servlet that is not whole yet. */
+  size: number | null;
+  received: number;
+  pieces: number;
+  isWhole: 0 | 1;
+  made: number;
+  expires: number;
+  sealed: ArrayBuffer;
+}
+
+interface PieceRow extends Record<string, SqlStorageValue> {
+  start: number;
+  length: number;
+  key: string | null;
+}
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS stored_files (id TEXT PRIMARY KEY, token TEXT, profile TEXT NOT NULL, size INTEGER,
+  received INTEGER NOT NULL, pieces INTEGER NOT NULL, isWhole INTEGER NOT NULL, made INTEGER NOT NULL, expires INTEGER NOT NULL,
+  sealed BLOB NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS stored_file_tokens ON stored_files (token);
+CREATE TABLE IF NOT EXISTS file_pieces (id TEXT NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL, key TEXT, bytes BLOB,
+  PRIMARY KEY (id, start));`;
+
+const encoder = new TextEncoder();
+
+/**
+ * The files of one caller: those that it sends, and those that servlets make for it. A piece is stored in one
+ * transaction with the count of bytes that have arrived, so that an upload goes on where it stopped, however often this
+ * object dies.
+ */
+export class TransfersObject extends DurableObject<object> {
+  readonly #sql = this.ctx.storage.sql;
+  readonly #alarm = new Alarm(this.ctx.storage);
+  readonly #server: TransfersServer;
+  /** Parts that arrive, by the id of their file: which one, and since when (Unix ms). */
+  readonly #arriving = new Map<string, { arrival: string; since: number }>();
+
+  constructor(state: DurableObjectState, env: object, server: TransfersServer) {
+    super(state, env);
+    this.#server = server;
+  }
+
+  /** Makes a file without bytes, and returns its id. Throws `too_many`, `too_large`. */
+  create({ name, mimeType, size, owner, token }: NewFile): Promise<Settled<string>> {
+    return settled(async () => {
+      this.#sql.exec(SCHEMA);
+      const id = newName();
+      const details: Details = { name, mimeType, owner };
+      const sealed = await this.#seal(encoder.encode(JSON.stringify(details)), id);
+      const now = Date.now();
+      this.#prune(now);
+      this.#demandRoom(size ?? 0);
+      if (size !== undefined) demandFileSize(size);
+      this.#sql.exec(
+        "INSERT INTO stored_files VALUES (?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
+        ...[id, token ?? null, owner.profile ?? "", size ?? null, now],
+        ...[now + limits.uploadIdleMs, sealed],
+      );
+      await this.#setAlarm();
+      return id;
+    });
+  }
+
+  /** The upload with this token; undefined if there is none, or its time is over. */
+  async upload(token: string): Promise<OpenFile | undefined> {
+    const row = this.#withToken(token);
+    return row && this.#shown(row);
+  }
+
+  /** Admits the next part of an upload, in place of one that is arriving. Throws `conflict`, `too_large`, `too_many`. */
+  admit(token: string, part: FileRange): Promise<Settled<AdmittedRange | undefined>> {
+    return settled(() => {
+      const row = this.#withToken(token);
+      if (row === undefined) return undefined;
+      demandNext(row, part);
+      const now = Date.now();
+      const { uploadIdleMs, uploadsAtOnce } = limits;
+      for (const [id, { since }] of this.#arriving)
+        if (id === row.id || now >= since + uploadIdleMs) this.#arriving.delete(id);
+      if (this.#arriving.size >= uploadsAtOnce)
+        throw new Fault(
+          "too_many",
+          `Too many uploads at once (limit ${uploadsAtOnce}). Send this part again in a while.`,
+          { data: { retryAfter: 5 } },
+        );
+      const arrival = newName();
+      this.#arriving.set(row.id, { arrival, since: now });
+      return { ...part, id: row.id, arrival, key: this.#newKey(row.id) };
+    });
+  }
+
+  /** Stores that an admitted part is in the bucket. Throws `conflict` if another part has taken its place. */
+  arrived({ id, arrival, start, length, key }: AdmittedRange): Promise<Settled<OpenFile>> {
+    return settled(async () => {
+      const row = this.#add({ id, start, length, key }, arrival);
+      this.#arriving.delete(id);
+      await this.#setAlarm();
+      return this.#shown(row);
+    });
+  }
+
+  /** Ends the wait for an admitted part that has not arrived. */
+  async failed({ id, arrival }: AdmittedRange): Promise<void> {
+    if (this.#arriving.get(id)?.arrival === arrival) this.#arriving.delete(id);
+  }
+
+  /** Stores an admitted part here, as its bytes arrive. What has arrived before a failure stays. Throws `conflict`. */
+  receive(part: AdmittedRange, body: ReadableStream<Uint8Array>): Promise<Settled<OpenFile>> {
+    return settled(async () => {
+      const { id, arrival, start, length } = part;
+      let at = start;
+      const store = async (bytes: Uint8Array) => {
+        const sealed = await this.#seal(bytes, `${id} at ${at}`);
+        this.#add({ id, start: at, length: bytes.length, sealed }, arrival);
+        at += bytes.length;
+      };
+      try {
+        for await (const bytes of inParts(body)) await store(bytes);
+        if (at !== start + length) throw cutOff();
+        if (length === 0) this.#add({ id, start, length }, arrival);
+        return await this.#shown(this.#row(id)!);
+      } finally {
+        await this.failed(part);
+        await this.#setAlarm();
+      }
+    });
+  }
+
+  /**
+   * Adds bytes of a servlet to its file, or the key under which they are in the bucket; nothing if they were added
+   * before. Returns how many bytes it has. Throws `invalid_params`.
+   */
+  append(
+    { id, start, profile }: { id: string; start: number; profile: string },
+    given: Uint8Array | { key: string; length: number },
+  ): Promise<Settled<number>> {
+    return settled(async () => {
+      const row = this.#row(id);
+      if (row === undefined || row.profile !== profile || row.token !== null) throw unknownFile();
+      if (start + given.length <= row.received) return row.received;
+      if (start !== row.received) throw unknownFile();
+      demandFileSize(start + given.length);
+      this.#demandRoom(given.length, 0);
+      const more =
+        given instanceof Uint8Array
+          ? { sealed: await this.#seal(given, `${id} at ${start}`) }
+          : { key: given.key };
+      const { received } = this.#add({ id, start, length: given.length, ...more });
+      await this.#setAlarm();
+      return received;
+    });
+  }
+
+  /** A key for bytes of a file in the bucket. */
+  async keyFor(id: string): Promise<string> {
+    return this.#newKey(id);
+  }
+
+  /** Ends a servlet's file: it is whole, and this is the digest of the token in its URL. Throws `invalid_params`. */
+  finish(id: string, profile: string, token: string): Promise<Settled<StoredFile>> {
+    return settled(async () => {
+      const row = this.#row(id);
+      if (row === undefined || row.profile !== profile) throw unknownFile();
+      const expires = row.isWhole === 1 ? row.expires : Date.now() + limits.transferMs;
+      this.#sql.exec(
+        "UPDATE stored_files SET token = ?, size = received, isWhole = 1, expires = ? WHERE id = ?",
+        ...[token, expires, id],
+      );
+      await this.#setAlarm();
+      return this.#shown(this.#row(id)!);
+    });
+  }
+
+  /** A whole file; undefined if there is none with this id at this endpoint. */
+  async file(id: string, profile: string): Promise<StoredFile | undefined> {
+    const row = this.#row(id);
+    return row?.isWhole === 1 && row.profile === profile ? this.#shown(row) : undefined;
+  }
+
+  /** The whole file whose URL has this token, and its owner. */
+  async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
+    const row = this.#withToken(token);
+    if (row?.isWhole !== 1) return undefined;
+    const details = await this.#details(row);
+    return details && { file: await this.#shown(row), owner: details.owner };
+  }
+
+  /** The pieces with bytes of this range. */
+  async pieces(id: string, { start, length }: FileRange): Promise<FilePiece[]> {
+    if (this.#row(id) === undefined) return [];
+    return this.#sql
+      .exec<PieceRow>(
+        "SELECT start, length, key FROM file_pieces WHERE id = ? AND start < ? AND start + length > ? ORDER BY start",
+        ...[id, start + length, start],
+      )
+      .toArray()
+      .map(({ key, ...piece }) => ({ ...piece, ...(key !== null && { key }) }));
+  }
+
+  /** The bytes of a piece in this object; undefined if it was deleted, or its key is gone. */
+  async piece(id: string, start: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (this.#row(id) === undefined) return undefined;
+    const row = firstRow(
+      this.#sql.exec<{ bytes: ArrayBuffer }>(
+        "SELECT bytes FROM file_pieces WHERE id = ? AND start = ?",
+        ...[id, start],
+      ),
+    );
+    return row && this.#server.sealer.open(new Uint8Array(row.bytes), `${id} at ${start}`);
+  }
+
+  /** Deletes everything. */
+  async forget(): Promise<void> {
+    await this.#empty(this.#prefix);
+    this.#arriving.clear();
+    await this.ctx.storage.deleteAll();
+  }
+
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    return this.#alarm.ring(info, async (now) => {
+      if (!this.#hasTables) return;
+      const over = this.#sql
+        .exec<{ id: string }>("SELECT id FROM stored_files WHERE expires <= ?", now)
+        .toArray();
+      // The rows go last: if this object dies meanwhile, another alarm goes on.
+      for (const { id } of over) await this.#empty(`${this.#prefix}${id}/`);
+      for (const { id } of over) this.#drop(id);
+      await this.#setAlarm();
+    });
+  }
+
+  /** Adds a piece in one transaction with the bytes that have arrived. Throws `conflict`. */
+  #add(piece: FilePiece & { id: string; sealed?: Uint8Array<ArrayBuffer> }, arrival?: string): Row {
+    const { id, start, length, key = null, sealed = null } = piece;
+    return this.ctx.storage.transactionSync(() => {
+      const row = this.#row(id);
+      const other = this.#arriving.get(id);
+      const isReplaced = arrival !== undefined && other !== undefined && other.arrival !== arrival;
+      if (row === undefined || row.isWhole === 1 || row.received !== start || isReplaced)
+        throw new Fault("conflict", "Another part has taken the place of this one.");
+      if (row.pieces >= limits.transferPieces) throw tooManyPieces();
+      const received = start + length;
+      const isWhole = received === row.size;
+      const now = Date.now();
+      const expires = isWhole
+        ? now + limits.transferMs
+        : Math.min(row.made + limits.uploadMs, now + limits.uploadIdleMs);
+      if (length > 0)
+        this.#sql.exec(
+          "INSERT INTO file_pieces VALUES (?, ?, ?, ?, ?)",
+          id,
+          start,
+          length,
+          key,
+          sealed,
+        );
+      this.#sql.exec(
+        "UPDATE stored_files SET received = ?, pieces = pieces + 1, isWhole = ?, expires = ? WHERE id = ?",
+        ...[received, Number(isWhole), expires, id],
+      );
+      return this.#row(id)!;
+    });
+  }
+
+  /** Throws `too_many` if the caller has no room for a file of this size. */
+  #demandRoom(bytes: number, files = 1): void {
+    const { count, sum } = this.#sql
+      .exec<{ count: number; sum: number }>(
+        "SELECT COUNT(*) AS count, IFNULL(SUM(IFNULL(size, received)), 0) AS sum FROM stored_files",
+      )
+      .one();
+    const { callerTransfers, callerTransferBytes } = limits;
+    if (count + files > callerTransfers)
+      throw new Fault(
+        "invalid_params",
+        `You have too many stored files (limit ${callerTransfers}). Each is deleted ${limits.transferMs / 3_600_000} hours after it was made.`,
+      );
+    if (sum + bytes > callerTransferBytes)
+      throw new Fault(
+        "invalid_params",
+        `Your stored files have ${sum} bytes, and this one has ${bytes} more (limit ${callerTransferBytes}). Each is deleted ${limits.transferMs / 3_600_000} hours after it was made.`,
+      );
+  }
+
+  /** The row of a file whose time is not over. */
+  #row(id: string): Row | undefined {
+    return this.#find("id", id);
+  }
+
+  #withToken(token: string): Row | undefined {
+    return this.#find("token", token);
+  }
+
+  #find(column: "id" | "token", value: string): Row | undefined {
+    if (!this.#hasTables) return undefined;
+    const query = `SELECT * FROM stored_files WHERE ${column} = ? AND expires > ?`;
+    return firstRow(this.#sql.exec<Row>(query, value, Date.now()));
+  }
+
+  async #shown(row: Row): Promise<OpenFile> {
+    const details = await this.#details(row);
+    if (details === undefined) throw unknownFile();
+    const { id, size, received, expires } = row;
+    const { name, mimeType } = details;
+    return { id, name, mimeType, size: size ?? received, received, expires };
+  }
+
+  /** Undefined if the key that sealed them is gone. */
+  async #details({ id, sealed }: Row): Promise<Details | undefined> {
+    const opened = await this.#server.sealer.open(new Uint8Array(sealed), id);
+    return opened && (JSON.parse(new TextDecoder().decode(opened)) as Details);
+  }
+
+  #seal(bytes: Uint8Array, place: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#server.sealer.seal(bytes, place);
+  }
+
+  get #prefix(): string {
+    return `${this.ctx.id.toString()}/`;
+  }
+
+  /** Each part has a key of its own: one that arrives late replaces nothing. */
+  #newKey(id: string): string {
+    return `${this.#prefix}${id}/${newName()}`;
+  }
+
+  /** Deletes everything in the bucket whose key begins so. */
+  async #empty(prefix: string): Promise<void> {
+    const { bucket } = this.#server;
+    if (bucket === undefined) return;
+    for (;;) {
+      // R2 lists and deletes at most 1000 keys in one request.
+      const { objects } = await bucket.list({ prefix });
+      if (objects.length === 0) return;
+      await bucket.delete(objects.map(({ key }) => key));
+    }
+  }
+
+  /** Drops files without bytes in a bucket whose time is over; the alarm drops the others. */
+  #prune(now: number): void {
+    if (this.#server.bucket !== undefined) return;
+    const query = "SELECT id FROM stored_files WHERE expires <= ?";
+    for (const { id } of this.#sql.exec<{ id: string }>(query, now).toArray()) this.#drop(id);
+  }
+
+  #drop(id: string): void {
+    this.ctx.storage.transactionSync(() => {
+      this.#sql.exec("DELETE FROM file_pieces WHERE id = ?", id);
+      this.#sql.exec("DELETE FROM stored_files WHERE id = ?", id);
+    });
+  }
+
+  async #setAlarm(): Promise<void> {
+    if (!this.#hasTables) return;
+    const query = "SELECT MIN(expires) AS at FROM stored_files";
+    const { at } = this.#sql.exec<{ at: number | null }>(query).one();
+    if (at !== null) await this.#alarm.set(at);
+    else if (!hasRow(this.#sql, "SELECT 1 FROM file_pieces")) await this.ctx.storage.deleteAll();
+  }
+
+  /** True if anything was stored. A URL that somebody guesses makes no tables. */
+  get #hasTables(): boolean {
+    return hasTable(this.#sql, "stored_files");
+  }
+}
+
+/** A random name of 22 characters. */
+const newName = (): string =>
+  crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
+
+/** The bytes of a stream in parts that fit a row. */
+async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const part = new Uint8Array(PART);
+  let length = 0;
+  try {
+    for await (let rest of body)
+      while (rest.length > 0) {
+        const fits = rest.subarray(0, PART - length);
+        part.set(fits, length);
+        length += fits.length;
+        rest = rest.subarray(fits.length);
+        if (length < PART) continue;
+        yield part;
+        length = 0;
+      }
+  } catch (cause) {
+    throw cutOff(cause);
+  }
+  if (length > 0) yield part.subarray(0, length);
+}
+
+/** The fault of a part that did not arrive whole. */
+export const cutOff = (cause?: unknown): Fault =>
+  new Fault(
+    "invalid_request",
+    "The part was cut off. GET this URL to learn how many bytes have arrived, and send the rest.",
+    { cause },
+  );
+
+/** Throws unless this part is the next one of an upload, and not too large. */
+function demandNext(row: Row, { start, length }: FileRange): void {
+  const { received, size, isWhole, pieces } = row;
+  const data = { received };
+  if (isWhole === 1)
+    throw new Fault("conflict", "The file was sent already. Pass its URI to a tool.", { data });
+  if (start !== received)
+    throw new Fault(
+      "conflict",
+      `The part begins at byte ${start}, but ${received} bytes have arrived. Send the bytes from ${received} on.`,
+      { data },
+    );
+  const { uploadPartBytes } = limits;
+  if (length > uploadPartBytes)
+    throw new Fault(
+      "too_large",
+      `The part has ${length} bytes (limit ${uploadPartBytes}). Send the file in smaller parts, each with its Content-Range.`,
+      { data },
+    );
+  if (size !== null && start + length > size)
+    throw new Fault(
+      "conflict",
+      `The file has more bytes than the ${size} that upload_file was told. Call upload_file again with the real size.`,
+      { data },
+    );
+  if (pieces >= limits.transferPieces) throw tooManyPieces();
+}
+
+function demandFileSize(size: number): void {
+  if (size > limits.transferBytes)
+    throw new Fault(
+      "invalid_params",
+      `The file has ${size} bytes (limit ${limits.transferBytes}). Send a smaller one, or split it.`,
+    );
+}
+
+const tooManyPieces = (): Fault =>
+  new Fault(
+    "invalid_params",
+    `The file comes in too many parts (limit ${limits.transferPieces}). Begin again with larger ones.`,
+  );
+
+const unknownFile = (): Fault =>
+  new Fault("invalid_params", "There is no such file of this caller. It may have been deleted.");

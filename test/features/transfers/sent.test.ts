@@ -1,0 +1,514 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { goOn, ROOTS, send } from "../../worker/calls/client.ts";
+import { modern } from "../../worker/server.ts";
+import {
+  bytesOf,
+  clock,
+  die,
+  keysOf,
+  limited,
+  newCaller,
+  objectOf,
+  prepare,
+  put,
+  ring,
+  rowsOf,
+  sender,
+  senderOf,
+  serverFor,
+  type Json,
+  type Sender,
+} from "./senders.ts";
+
+prepare();
+
+const sumOf = (bytes: Uint8Array) => bytes.reduce((all, one) => (all * 31 + one) % 1_000_003, 7);
+
+/** What the servlet says of a file. */
+const measured = async (by: Sender, data: string, more: Json = {}) => {
+  const { structuredContent, content } = await by.call("measure_file", { data, ...more });
+  return structuredContent ?? content[0].text;
+};
+
+describe("the tool upload_file", () => {
+  test("is listed where a tool takes files, and so is what those take", async () => {
+    const ada = await sender();
+    const { tools } = await ada.ask("tools/list");
+    expect(tools.map(({ name }: Json) => name)).toEqual(
+      expect.arrayContaining(["upload_file", "read_stored_file"]),
+    );
+    const { inputSchema } = tools.find(({ name }: Json) => name === "measure_file");
+    expect(inputSchema.properties.data).toEqual({
+      type: "string",
+      format: "uri",
+      description: expect.stringMatching(
+        /^What to measure\. A file, by its URI\. Get one by upload_file/,
+      ),
+      "x-mcp-file": { accept: ["text/*", ".bin"], maxSize: 1_000_000 },
+    });
+    const { resourceTemplates } = await ada.ask("resources/templates/list");
+    expect(resourceTemplates).toMatchObject([
+      { uriTemplate: "stored-file://{id}{?offset,length}" },
+    ]);
+  });
+
+  test("is not listed where no tool does", async () => {
+    const { bundle } = await import("../../bundle.gen.ts");
+    const servlets = bundle.servlets.filter(({ name }) => name === "echo" || name === "counting");
+    const name = newCaller();
+    const ada = senderOf(await serverFor([name], { bundle: { servlets } }), name);
+    const { tools } = await ada.ask("tools/list");
+    expect(tools.filter(({ name: tool }: Json) => /file/.test(tool))).toEqual([]);
+  });
+
+  test.each<[what: string, args: Json, message: RegExp]>([
+    ["no name", { name: " ", size: 1 }, /has no name/],
+    ["a media type that is none", { name: "a", size: 1, mimeType: "text" }, /media type/],
+    ["a negative size", { name: "a", size: -1 }, /size/],
+    ["too many bytes", { name: "a", size: 2 ** 40 }, /size/],
+    ["no size", { name: "a" }, /size/],
+  ])("refuses %s", async (_what, args, message) => {
+    const ada = await sender();
+    const { content, isError } = await ada.call("upload_file", args);
+    expect([isError, content[0].text]).toEqual([true, expect.stringMatching(message)]);
+  });
+
+  test("gives a command that a shell can run", async () => {
+    const ada = await sender();
+    const { content } = await ada.call("upload_file", { name: "it's; rm -rf.txt", size: 3 });
+    expect(content[0].text).toContain(
+      `curl -fsS -T 'it'\\''s; rm -rf.txt' https://files.example/files/in/`,
+    );
+    const { content: large } = await ada.call("upload_file", { name: "a.bin", size: 200_000_000 });
+    expect(large[0].text).toMatch(/Content-Range: bytes \$i-\$\(\(i\+n-1\)\)\/200000000/);
+  });
+
+  test("refuses more files and bytes than a caller may store", async () => {
+    const ada = await sender();
+    const why = async (size: number) =>
+      (await ada.call("upload_file", { name: "a", size })).content[0].text;
+    limited({ callerTransferBytes: 1000, callerTransfers: 3 });
+    await ada.begin("a", 600);
+    expect(await why(401)).toMatch(/have 600 bytes, and this one has 401 more \(limit 1000\)/);
+    await ada.begin("a", 400);
+    await ada.begin("a", 0);
+    expect(await why(0)).toMatch(/too many stored files \(limit 3\)/);
+  });
+});
+
+describe.each([
+  ["a bucket", true],
+  ["objects", false],
+])("a file that is sent, with its bytes in %s,", (_what, hasBucket) => {
+  test("is opened by the servlet", async () => {
+    const ada = await sender({ hasBucket });
+    const bytes = bytesOf(2_500_000);
+    const uri = await ada.upload("data.bin", bytes, "application/x-data");
+    expect(await measured(ada, uri)).toMatchObject({
+      name: "data.bin",
+      mimeType: "application/x-data",
+      size: 2_500_000,
+      read: 2_500_000,
+      parts: 2_500_000,
+      sum: sumOf(bytes),
+    });
+    const [start, length] = [1_048_570, 20];
+    const sum = sumOf(bytes.subarray(start, start + length));
+    expect(await measured(ada, uri, { start, length })).toMatchObject({ read: 20, sum });
+    expect(await measured(ada, uri, { start: 2_499_999, length })).toMatchObject({ read: 1 });
+  });
+
+  test("in parts is whole, and each answer says how much has arrived", async () => {
+    const ada = await sender({ hasBucket });
+    const bytes = bytesOf(3_000_000);
+    const { uri, url } = await ada.begin("data.bin", bytes.length);
+    const parts = [0, 1_100_000, 1_100_001, 3_000_000];
+    const seen: string[] = [];
+    for (const [nth, end] of parts.slice(1).entries()) {
+      const start = parts[nth]!;
+      const range = `bytes ${start}-${end - 1}/${nth === 1 ? "*" : bytes.length}`;
+      const response = await put(ada, url, bytes.subarray(start, end), { range });
+      expect(response.status).toBe(end === bytes.length ? 201 : 202);
+      expect(await response.json()).toMatchObject({ uri, received: end, size: bytes.length });
+      const { received } = (await (await ada.fetch(url)).json()) as Json;
+      expect(received).toBe(end);
+      if (end < bytes.length) seen.push(await measured(ada, uri));
+    }
+    expect(seen).toEqual(Array(2).fill(expect.stringMatching(/no such file of yours/)));
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytes) });
+  });
+
+  test("may be empty", async () => {
+    const ada = await sender({ hasBucket });
+    expect(await measured(ada, await ada.upload("none", ""))).toMatchObject({ size: 0, read: 0 });
+  });
+
+  test("is sent once", async () => {
+    const ada = await sender({ hasBucket });
+    const { uri, url } = await ada.begin("a.txt", 3);
+    expect((await put(ada, url, bytesOf(3))).status).toBe(201);
+    const again = await put(ada, url, new Uint8Array([9, 9, 9]));
+    expect([again.status, await again.json()]).toEqual([
+      409,
+      { error: expect.stringMatching(/sent already/), received: 3 },
+    ]);
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytesOf(3)) });
+    expect(await keysOf(ada)).toHaveLength(hasBucket ? 1 : 0);
+  });
+
+  test("that is cut off goes on from what has arrived", async () => {
+    const ada = await sender({ hasBucket });
+    const bytes = bytesOf(2_500_000);
+    const { uri, url } = await ada.begin("data.bin", bytes.length);
+    let sent = 0;
+    const body = new ReadableStream({
+      type: "bytes",
+      pull(controller) {
+        if (sent >= 1_500_000) return controller.error(new Error("connection lost"));
+        controller.enqueue(bytes.slice(sent, sent + 100_000));
+        sent += 100_000;
+      },
+    });
+    const cut = await ada.fetch(url, {
+      method: "PUT",
+      body,
+      headers: { "content-length": String(bytes.length) },
+      duplex: "half",
+    } as RequestInit);
+    expect([cut.status, await cut.json()]).toEqual([
+      400,
+      { error: expect.stringMatching(/cut off/) },
+    ]);
+    const { received } = (await (await ada.fetch(url)).json()) as { received: number };
+    expect(received).toBe(hasBucket ? 0 : 1024 * 1024);
+    const range = `bytes ${received}-${bytes.length - 1}/${bytes.length}`;
+    expect((await put(ada, url, bytes.subarray(received), { range })).status).toBe(201);
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytes) });
+    expect(await keysOf(ada)).toHaveLength(hasBucket ? 1 : 0);
+  });
+
+  test("goes on after its object has died between two parts", async () => {
+    const ada = await sender({ hasBucket });
+    const bytes = bytesOf(200_000);
+    const { uri, url } = await ada.begin("data.bin", bytes.length);
+    for (let start = 0; start < bytes.length; start += 50_000) {
+      await die(ada);
+      const range = `bytes ${start}-${start + 49_999}/200000`;
+      expect(
+        (await put(ada, url, bytes.subarray(start, start + 50_000), { range })).status,
+      ).toBeLessThan(203);
+    }
+    await die(ada);
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytes) });
+  });
+
+  test.each<
+    [what: string, range: string | undefined, length: number, status: number, message: RegExp]
+  >([
+    ["that begins too late", "bytes 5-9/10", 5, 409, /begins at byte 5, but 0 bytes have arrived/],
+    ["beyond the end", "bytes 0-10/11", 11, 409, /told 10/],
+    ["beyond the end of an unknown size", "bytes 0-10/*", 11, 409, /more bytes than the 10/],
+    [
+      "of another length than its range",
+      "bytes 0-4/10",
+      4,
+      400,
+      /has 4 bytes, and its Content-Range 5/,
+    ],
+    ["of a range that ends before it begins", "bytes 4-3/10", 0, 400, /Content-Range/],
+    ["of no range", "lines 1-2/3", 2, 400, /Content-Range/],
+    [
+      "that is the file, with another size",
+      undefined,
+      9,
+      409,
+      /9 bytes, but upload_file was told 10/,
+    ],
+  ])("refuses a part %s", async (_part, range, length, status, message) => {
+    const ada = await sender({ hasBucket });
+    const { url } = await ada.begin("a.bin", 10);
+    const response = await put(ada, url, bytesOf(length), range === undefined ? {} : { range });
+    expect([response.status, ((await response.json()) as Json)["error"]]).toEqual([
+      status,
+      expect.stringMatching(message),
+    ]);
+    expect((await put(ada, url, bytesOf(10))).status).toBe(201);
+  });
+
+  test("refuses a part whose sender sends less or more than it says", async () => {
+    const ada = await sender({ hasBucket });
+    const { url } = await ada.begin("a.bin", 10);
+    for (const length of [9, 11]) {
+      const body = new Blob([bytesOf(length)]).stream();
+      const headers = { "content-range": "bytes 0-9/10" };
+      const response = await ada.fetch(url, {
+        method: "PUT",
+        body,
+        headers,
+        duplex: "half",
+      } as RequestInit);
+      expect(response.status).toBe(400);
+    }
+    const { received } = (await (await ada.fetch(url)).json()) as { received: number };
+    expect(received).toBeLessThan(10);
+  });
+
+  test("is over when its sender waits too long, and nothing of it stays", async () => {
+    const ada = await sender({ hasBucket });
+    const { uri, url } = await ada.begin("a.bin", 10);
+    expect((await put(ada, url, bytesOf(5), { range: "bytes 0-4/10" })).status).toBe(202);
+    clock.aheadMs += 15 * 60_000 + 1;
+    expect((await put(ada, url, bytesOf(5), { range: "bytes 5-9/10" })).status).toBe(404);
+    expect(await measured(ada, uri)).toMatch(/no such file/);
+    await ring(ada);
+    expect([await rowsOf(ada), await keysOf(ada)]).toEqual([{}, []]);
+  });
+
+  test("is over at its last time, however often its sender goes on", async () => {
+    const ada = await sender({ hasBucket });
+    const { url } = await ada.begin("a.bin", 100);
+    for (let at = 0; at < 8; at++) {
+      const status = (await put(ada, url, bytesOf(1), { range: `bytes ${at}-${at}/100` })).status;
+      expect(status).toBe(202);
+      clock.aheadMs += 14 * 60_000;
+    }
+    clock.aheadMs += 9 * 60_000;
+    expect((await put(ada, url, bytesOf(1), { range: "bytes 8-8/100" })).status).toBe(404);
+  });
+
+  test("of a call that waits is read again when the call goes on", async () => {
+    const ada = await sender({ hasBucket });
+    const uri = await ada.upload("a.txt", "some text");
+    const sent = { ...ada.sent, capabilities: { roots: {} } };
+    const params = { name: "measure_file", arguments: { data: uri, isAsking: true } };
+    const first = await send("tools/call", params, sent);
+    const { requestState: state, inputRequests: requests } = first.result!;
+    const round = { ...first, method: "tools/call", params, sent, state, requests };
+    const second = await goOn(round, { [Object.keys(requests)[0]!]: ROOTS });
+    expect(second.result!["structuredContent"]).toMatchObject({ begins: "some text", parts: 9 });
+  });
+});
+
+describe("the limits of uploads", () => {
+  test("a part has at most 90 MB", async () => {
+    const ada = await sender();
+    limited({ uploadPartBytes: 1000 });
+    const { url } = await ada.begin("a.bin", 1001);
+    const response = await put(ada, url, bytesOf(1001));
+    expect([response.status, await response.json()]).toEqual([
+      413,
+      { error: expect.stringMatching(/limit 1000.*Content-Range/), received: 0 },
+    ]);
+    expect((await put(ada, url, bytesOf(1000), { range: "bytes 0-999/1001" })).status).toBe(202);
+  });
+
+  test("a file has so many parts at most", async () => {
+    const ada = await sender();
+    limited({ transferPieces: 2 });
+    const { url } = await ada.begin("a.bin", 3);
+    for (const [at, status] of [
+      [0, 202],
+      [1, 202],
+      [2, 400],
+    ] as const)
+      expect((await put(ada, url, bytesOf(1), { range: `bytes ${at}-${at}/3` })).status).toBe(
+        status,
+      );
+  });
+
+  test("a caller has so many uploads at once, and one that is sent again takes its own place", async () => {
+    const ada = await sender();
+    limited({ uploadsAtOnce: 2 });
+    const waiting: ReadableStreamDefaultController[] = [];
+    const open = (url: string) => {
+      const body = new ReadableStream({ start: (controller) => void waiting.push(controller) });
+      const headers = { "content-length": "10" };
+      return ada.fetch(url, { method: "PUT", body, headers, duplex: "half" } as RequestInit);
+    };
+    const urls = [];
+    for (let nth = 0; nth < 3; nth++) urls.push((await ada.begin(`${nth}`, 10)).url);
+    const admit = vi.spyOn(Map.prototype, "set");
+    const first = [open(urls[0]!), open(urls[1]!)];
+    await expect
+      .poll(
+        () =>
+          admit.mock.calls.filter(([, value]) => (value as Json)?.["arrival"] !== undefined).length,
+      )
+      .toBe(2);
+    admit.mockRestore();
+    const third = await put(ada, urls[2]!, bytesOf(10));
+    expect([third.status, third.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect((await put(ada, urls[0]!, bytesOf(10))).status).toBe(201);
+    for (const controller of waiting) controller.error(new Error("gone"));
+    expect((await Promise.all(first)).map(({ status }) => status >= 400)).toEqual([true, true]);
+    expect((await put(ada, urls[2]!, bytesOf(10))).status).toBe(201);
+    expect((await put(ada, urls[1]!, bytesOf(10))).status).toBe(201);
+  });
+
+  test("a compressed body, and one without a length, are refused", async () => {
+    const ada = await sender();
+    const { url } = await ada.begin("a.bin", 10);
+    expect((await put(ada, url, bytesOf(10), { "content-encoding": "gzip" })).status).toBe(415);
+    const body = new Blob([bytesOf(10)]).stream();
+    const response = await ada.fetch(url, { method: "PUT", body, duplex: "half" } as RequestInit);
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringMatching(/Content-Length/),
+    ]);
+    expect((await ada.fetch(url, { method: "POST", body: "x" })).status).toBe(405);
+  });
+
+  test("a sender that stalls is given up", async () => {
+    const ada = await sender();
+    limited({ uploadStallMs: 1 });
+    const { url } = await ada.begin("a.bin", 10);
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(bytesOf(5)) });
+    const headers = { "content-length": "10" };
+    const response = await ada.fetch(url, {
+      method: "PUT",
+      body,
+      headers,
+      duplex: "half",
+    } as RequestInit);
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringMatching(/cut off/),
+    ]);
+  });
+});
+
+describe("the URI of a file that was sent", () => {
+  test("is of use to its caller alone, at its endpoint", async () => {
+    const [one, other] = [newCaller(), newCaller()];
+    const profiles = {
+      some: { servlets: ["transferring"] },
+      more: { servlets: ["transferring"] },
+    } as never;
+    const server = await serverFor([one, other], { bundle: { profiles } });
+    const [ada, bob] = [senderOf(server, one), senderOf(server, other)];
+    const uri = await ada.upload("a.txt", "mine");
+    expect(await measured(ada, uri)).toMatchObject({ begins: "mine" });
+    expect(await measured(bob, uri)).toMatch(/no such file of yours/);
+    const params = { name: "measure_file", arguments: { data: uri } };
+    const { body, headers } = modern("tools/call", params);
+    for (const [path, by, works] of [
+      ["/mcp", one, true],
+      ["/mcp/some", one, false],
+      ["/mcp/more", one, false],
+    ] as const) {
+      const all = {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${by}`,
+        ...headers,
+      };
+      const response = await server.fetch(
+        new Request(`http://localhost:8787${path}`, {
+          method: "POST",
+          headers: all,
+          body: JSON.stringify(body),
+        }),
+      );
+      const text = await response.text();
+      expect(text).toMatch(works ? /"begins":"mine"/ : /no such file of yours/);
+    }
+  });
+
+  test.each([
+    ["a guess", "stored-file://AAAAAAAAAAAAAAAAAAAAAA"],
+    ["another scheme", "https://files.example/files/out/x"],
+    ["a file of the server", "file:///etc/passwd"],
+    ["nothing", ""],
+    ["a path", "stored-file://../../x"],
+    ["a URI of another form", "STORED-FILE://AAAAAAAAAAAAAAAAAAAAAA"],
+    ["a long text", `stored-file://${"A".repeat(5000)}`],
+    ["data that is not whole", "data:;base64,a"],
+  ])("is refused if it is %s", async (_what, uri) => {
+    const ada = await sender();
+    expect(await measured(ada, uri)).toMatch(/^open\(\): /);
+  });
+
+  test("may be data in the argument itself, as small files are", async () => {
+    const ada = await sender();
+    expect(await measured(ada, "data:text/csv;name=a%20b.csv;base64,YSxiCg==")).toMatchObject({
+      name: "a b.csv",
+      mimeType: "text/csv",
+      size: 4,
+      begins: "a,b\n",
+    });
+  });
+
+  test("may be of a file that a servlet has made", async () => {
+    const ada = await sender();
+    const { content } = await ada.call("make_file", { name: "a.txt", text: "passed on" });
+    expect(await measured(ada, content[0]._meta["edge-servlets/file"])).toMatchObject({
+      begins: "passed on",
+    });
+  });
+
+  test("ends with the file", async () => {
+    const ada = await sender();
+    const uri = await ada.upload("a.txt", "soon over");
+    clock.aheadMs += 24 * 3_600_000 + 1;
+    expect(await measured(ada, uri)).toMatch(/no such file/);
+  });
+});
+
+describe("the URL to which a file is sent", () => {
+  test("is refused if it was not made here, or is of another use, and makes no object", async () => {
+    const ada = await sender();
+    const { url } = await ada.begin("a.bin", 1);
+    const token = url.split("/").at(-1)!;
+    const guess = url.replace(token, `${token.slice(0, 62)}${token.endsWith("AA") ? "BB" : "AA"}`);
+    for (const other of [
+      guess,
+      url.replace("/in/", "/out/"),
+      `${url}x`,
+      "https://files.example/files/in/x",
+    ])
+      expect((await put(ada, other, bytesOf(1))).status).toBeGreaterThanOrEqual(404);
+    expect((await put(ada, url, bytesOf(1))).status).toBe(201);
+  });
+
+  test("is nothing after its caller was forgotten, in the middle of a part", async () => {
+    const ada = await sender({ hasBucket: true });
+    const { url } = await ada.begin("a.bin", 10);
+    const bucket = env.TRANSFERS_BUCKET!;
+    const object = await objectOf(ada);
+    const { put: real } = Object.getPrototypeOf(bucket) as R2Bucket;
+    vi.spyOn(Object.getPrototypeOf(bucket) as R2Bucket, "put").mockImplementation(async function (
+      this: R2Bucket,
+      ...args: any[]
+    ) {
+      const stored = await (real as any).apply(this, args);
+      await object.forget();
+      return stored;
+    } as never);
+    const response = await put(ada, url, bytesOf(10));
+    expect(response.status).toBe(409);
+    expect([await rowsOf(ada), await keysOf(ada)]).toEqual([{}, []]);
+  });
+});
+
+test("a bucket that fails is told, and the part can be sent again", async () => {
+  const ada = await sender({ hasBucket: true });
+  const { url } = await ada.begin("a.bin", 10);
+  const failing = vi
+    .spyOn(Object.getPrototypeOf(env.TRANSFERS_BUCKET!) as R2Bucket, "put")
+    .mockRejectedValue(new Error("put: We encountered an internal error."));
+  const response = await put(ada, url, bytesOf(10));
+  expect([response.status, await response.text()]).toEqual([503, expect.stringMatching(/again/)]);
+  failing.mockRestore();
+  expect((await put(ada, url, bytesOf(10))).status).toBe(201);
+});
+
+test("twenty uploads at once all arrive, and hold little memory", async () => {
+  const ada = await sender({ hasBucket: true });
+  const bytes = bytesOf(300_000);
+  const all = await Promise.all(
+    Array.from({ length: 20 }, async (_, nth) => ada.upload(`${nth}.bin`, bytes)),
+  );
+  expect(new Set(all).size).toBe(20);
+  expect(await measured(ada, all[19]!)).toMatchObject({ sum: sumOf(bytes) });
+});

@@ -1,0 +1,101 @@
+import { defineServlet, file } from "edge-servlets/servlet";
+
+/** Makes and takes files, and returns results of any size. */
+export default defineServlet({
+  files: { resultsOver: 5000 },
+  tools: {
+    make_file: {
+      description: "Makes a file: of a text, or of so many bytes; asks its client then if told to",
+      input: {
+        type: "object",
+        properties: {
+          name: { type: "string" },
+          text: { type: "string" },
+          bytes: { type: "integer" },
+          mimeType: { type: "string" },
+          times: { type: "integer" },
+          isAsking: { type: "boolean" },
+        },
+        required: ["name"],
+      },
+      async handler({ name, text, bytes = 0, mimeType, times = 1, isAsking = false }, context) {
+        const whole = text ?? Uint8Array.from({ length: bytes }, (_, at) => at % 251);
+        const links = [];
+        for (let nth = 0; nth < times; nth++)
+          links.push(
+            await context.file(whole, { name, ...(mimeType !== undefined && { mimeType }) }),
+          );
+        if (isAsking) await context.roots();
+        return links;
+      },
+    },
+    measure_file: {
+      description: "Opens a file, and says what it is; asks its client in between if told to",
+      input: {
+        type: "object",
+        properties: {
+          data: file({
+            accept: ["text/*", ".bin"],
+            mostBytes: 1_000_000,
+            description: "What to measure.",
+          }),
+          start: { type: "integer" },
+          length: { type: "integer" },
+          isAsking: { type: "boolean" },
+        },
+        required: ["data"],
+      },
+      async handler({ data, start, length, isAsking = false }, context) {
+        const opened = await context.open(data);
+        const { name, mimeType, size } = opened;
+        const bytes = await opened.bytes(start, length);
+        if (isAsking) await context.roots();
+        let parts = 0;
+        for await (const part of opened.parts()) parts += part.length;
+        const sum = bytes.reduce((all, one) => (all * 31 + one) % 1_000_003, 7);
+        return {
+          name,
+          mimeType,
+          size,
+          read: bytes.length,
+          parts,
+          sum,
+          begins: new TextDecoder().decode(bytes.subarray(0, 20)),
+        };
+      },
+    },
+    call_host: {
+      description: "Calls a host function for files with any payload",
+      input: {
+        type: "object",
+        properties: { name: { type: "string" }, payload: {} },
+        required: ["name"],
+      },
+      async handler({ name, payload }) {
+        const asked = JSON.stringify({ name, payload });
+        return JSON.parse((globalThis as any).__host.call("call_host", asked));
+      },
+    },
+    say: {
+      description: "Returns a text of so many characters, in lines",
+      input: {
+        type: "object",
+        properties: { length: { type: "integer" }, fails: { type: "boolean" } },
+        required: ["length"],
+      },
+      handler({ length, fails = false }) {
+        const text = Array.from({ length: Math.ceil(length / 10) + 1 }, (_, at) =>
+          `${at}`.padStart(9, "é"),
+        ).join("\n");
+        return { content: [{ type: "text", text: text.slice(0, length) }], isError: fails };
+      },
+    },
+    list_rows: {
+      description: "Returns so many rows as structured content",
+      input: { type: "object", properties: { count: { type: "integer" } }, required: ["count"] },
+      handler: ({ count }) => ({
+        rows: Array.from({ length: count }, (_, row) => ({ row, name: `row ${row}` })),
+      }),
+    },
+  },
+});
