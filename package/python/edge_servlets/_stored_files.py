@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
-from ._content import Json, some
+from ._content import Json, ResourceLink, some
 from ._definitions import definitions
 from ._host import call_host
 from ._schema import Field
@@ -65,7 +65,7 @@ class PassedFile:
 
 async def store_file(
     _: object, content: str | bytes, *, name: str, mime_type: str | None = None
-) -> Json:
+) -> ResourceLink:
     """Stores a file for the caller, and returns a link to it for the result of a tool.
 
     The link has a URL that is valid for some hours, from which anybody who has it may fetch the file. Tools take the file by the
@@ -83,7 +83,14 @@ async def store_file(
         given = {"start": start, "bytes": b64encode(part).decode(), "isLast": is_last}
         answer = await call_host("file()", "transfers.write", {**known, **given})
         if is_last:
-            return answer
+            return ResourceLink(
+                answer["uri"],
+                answer["name"],
+                description=answer.get("description"),
+                mime_type=answer.get("mimeType"),
+                size=answer.get("size"),
+                meta=answer.get("_meta"),
+            )
         known["id"] = answer["id"]
         start += _PART_BYTES
 
