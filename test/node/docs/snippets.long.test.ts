@@ -210,6 +210,7 @@ const PAGES = await Promise.all(
     "docs/configuration.md",
     "docs/deploying.md",
     "docs/events.md",
+    "docs/files.md",
     "docs/hyper-mcp.md",
     "docs/installing.md",
     "docs/manifest.md",

@@ -186,6 +186,16 @@ test.each<[issuer: string, resource: string, isRight: boolean]>([
   expect(manifestSchema().safeParse(manifest).success).toBe(isRight);
 });
 
+test("who approves a servlet sees that it makes or takes files", () => {
+  const permissions = (files: Manifest["files"]) =>
+    permissionsOf({ manifest: { ...(files && { files }) }, lists: undefined });
+  expect(permissions({})).toContain("It makes or takes files: yes.");
+  expect(permissions({ resultsOver: 5000 })).toContain(
+    "It makes or takes files: also of results over 5000 characters.",
+  );
+  expect(permissions(undefined)).not.toContainEqual(expect.stringMatching(/files: /));
+});
+
 test("who approves a servlet sees each secret that it gets", () => {
   const manifest: Manifest = {
     env_vars: { plain: "x", region: "${REGION:-eu}|${DB_URL}", again: "${DB_URL}${DB_URL}" },

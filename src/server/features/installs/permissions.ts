@@ -22,6 +22,7 @@ export function permissionsOf({
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It emits these events", eventsOf(manifest)],
+    ["It makes or takes files", filesOf(manifest)],
     ["It receives requests of other services at these webhooks", webhooksOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
@@ -91,6 +92,16 @@ export const accountsOf = ({ accounts = {} }: Manifest): string[] =>
 /** The events of a servlet, each with whether it may be for everyone. */
 export const eventsOf = ({ events = {} }: Manifest): string[] =>
   Object.entries(events).map(([name, { to }]) => (to ? `${asOne(name)} (to ${to})` : asOne(name)));
+
+/** Whether a servlet makes or takes files of its callers. */
+export const filesOf = ({ files }: Manifest): string[] =>
+  files === undefined
+    ? []
+    : [
+        files.resultsOver === undefined
+          ? "yes"
+          : `also of results over ${files.resultsOver} characters`,
+      ];
 
 /** The views of a servlet, each with its permissions in a client: hosts to load from or connect to, and devices. */
 const viewsIn = ({ views = {} }: Manifest): string[] =>
