@@ -51,6 +51,8 @@ export interface PassedFile {
   text(): Promise<string>;
   /** Its bytes in parts, in order: for a file that does not fit into memory. */
   parts(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  /** A link to it, as of `context.file`. Throws an `Error` for a file in the argument itself. */
+  link(): Promise<FileLink>;
 }
 
 /**
@@ -60,11 +62,8 @@ export interface PassedFile {
 export async function openFile(uri: string): Promise<PassedFile> {
   const inline = /^data:([^,]*),([^]*)$/i.exec(uri);
   if (inline !== null) return inlineFile(inline[1]!, inline[2]!);
-  const { name, mimeType, size } = (await callHost("open()", "transfers.open", { uri })) as Omit<
-    PassedFile,
-    "bytes" | "text" | "parts"
-  >;
-  return passed({ name, mimeType, size }, async (start, length) => {
+  const found = (await callHost("open()", "transfers.open", { uri })) as Known;
+  return passed(found, uri, async (start, length) => {
     const read = await callHost("open()", "transfers.read", { uri, start, length });
     return Uint8Array.fromBase64(read as string);
   });
@@ -87,15 +86,14 @@ function inlineFile(head: string, body: string): PassedFile {
     mimeType: mimeType || "text/plain",
     size: bytes.length,
   };
-  return passed(known, async (start, length) => bytes.slice(start, start + length));
+  return passed(known, "data:", async (start, length) => bytes.slice(start, start + length));
 }
 
 type Reader = (start: number, length: number) => Promise<Uint8Array<ArrayBuffer>>;
 
-function passed(
-  { name, mimeType, size }: Pick<PassedFile, "name" | "mimeType" | "size">,
-  read: Reader,
-): PassedFile {
+type Known = Pick<PassedFile, "name" | "mimeType" | "size">;
+
+function passed({ name, mimeType, size }: Known, uri: string, read: Reader): PassedFile {
   const whole: PassedFile = {
     name,
     mimeType,
@@ -107,6 +105,7 @@ function passed(
         all.set(await read(at, Math.min(PART_BYTES, end - at)), at - start);
       return all;
     },
+    link: async () => (await callHost("link()", "transfers.link", { uri })) as FileLink,
     text: async () => new TextDecoder().decode(await whole.bytes()),
     async *parts() {
       for (let at = 0; at < size; at += PART_BYTES)

@@ -38,8 +38,14 @@ class PassedFile:
     """A file that the caller has passed to a tool. `size` is in bytes."""
 
     def __init__(
-        self, name: str, mime_type: str, size: int, read: Callable[[int, int], Awaitable[bytes]]
+        self,
+        name: str,
+        mime_type: str,
+        size: int,
+        uri: str,
+        read: Callable[[int, int], Awaitable[bytes]],
     ) -> None:
+        self._uri = uri
         self.name = name
         self.mime_type = mime_type
         self.size = size
@@ -57,10 +63,25 @@ class PassedFile:
         """All of it, as UTF-8."""
         return (await self.bytes()).decode(errors="replace")
 
+    async def link(self) -> ResourceLink:
+        """A link to it, as of `Context.file`. Raises a `RuntimeError` for a file in the argument itself."""
+        return _link_of(await call_host("link()", "transfers.link", {"uri": self._uri}))
+
     async def parts(self) -> AsyncIterator[bytes]:
         """Its bytes in parts, in order: for a file that does not fit into memory."""
         for at in range(0, self.size, _PART_BYTES):
             yield await self._read(at, min(_PART_BYTES, self.size - at))
+
+
+def _link_of(answer: Json) -> ResourceLink:
+    return ResourceLink(
+        answer["uri"],
+        answer["name"],
+        description=answer.get("description"),
+        mime_type=answer.get("mimeType"),
+        size=answer.get("size"),
+        meta=answer.get("_meta"),
+    )
 
 
 async def store_file(
@@ -83,14 +104,7 @@ async def store_file(
         given = {"start": start, "bytes": b64encode(part).decode(), "isLast": is_last}
         answer = await call_host("file()", "transfers.write", {**known, **given})
         if is_last:
-            return ResourceLink(
-                answer["uri"],
-                answer["name"],
-                description=answer.get("description"),
-                mime_type=answer.get("mimeType"),
-                size=answer.get("size"),
-                meta=answer.get("_meta"),
-            )
+            return _link_of(answer)
         known["id"] = answer["id"]
         start += _PART_BYTES
 
@@ -108,7 +122,7 @@ async def open_file(_: object, uri: str) -> PassedFile:
         given = {"uri": uri, "start": start, "length": length}
         return b64decode(await call_host("open()", "transfers.read", given))
 
-    return PassedFile(found["name"], found["mimeType"], found["size"], read)
+    return PassedFile(found["name"], found["mimeType"], found["size"], uri, read)
 
 
 def _inline(given: str) -> PassedFile:
@@ -124,4 +138,4 @@ def _inline(given: str) -> PassedFile:
     async def read(start: int, length: int) -> bytes:
         return data[start : start + length]
 
-    return PassedFile(name, mime_type or "text/plain", len(data), read)
+    return PassedFile(name, mime_type or "text/plain", len(data), "data:", read)

@@ -139,6 +139,19 @@ describe.each([
     expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytes) });
   });
 
+  test("is fetched by a link of the servlet, which is always the same", async () => {
+    const ada = await sender({ hasBucket });
+    const uri = await ada.upload("a.txt", "sent and fetched", "text/plain");
+    const [first, second] = await Promise.all(
+      [1, 2].map(async () => (await ada.call("link_file", { data: uri })).content[0]),
+    );
+    expect(second).toEqual(first);
+    expect(first).toMatchObject({ type: "resource_link", name: "a.txt", size: 16 });
+    expect(await (await ada.fetch(first.uri)).text()).toBe("sent and fetched");
+    const unsent = await ada.begin("b.txt", 3);
+    expect((await ada.call("link_file", { data: unsent.uri })).isError).toBe(true);
+  });
+
   test("may be empty", async () => {
     const ada = await sender({ hasBucket });
     expect(await measured(ada, await ada.upload("none", ""))).toMatchObject({ size: 0, read: 0 });

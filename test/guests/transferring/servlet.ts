@@ -64,6 +64,11 @@ export default defineServlet({
         };
       },
     },
+    link_file: {
+      description: "Returns a link to a file",
+      input: { type: "object", properties: { data: file() }, required: ["data"] },
+      handler: async ({ data }, context) => [await (await context.open(data)).link()],
+    },
     call_host: {
       description: "Calls a host function for files with any payload",
       input: {

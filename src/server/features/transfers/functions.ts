@@ -50,8 +50,13 @@ export function transferFunctions(
       const id = known ?? (await files.make(principal, { name, mimeType }));
       if (bytes.length > 0) await files.append(principal, { id, start }, bytes);
       if (!isLast) return { id };
-      const { file, token } = await files.finish(principal, id);
-      return fileLink(file, urlOf(token, of.call));
+      return fileLink(await files.finish(principal, id), of.call, { files, urlOf });
+    },
+    /** A link to a file. */
+    async "transfers.link"(payload, of) {
+      demandFiles(of);
+      const id = idIn(read(openSchema(), payload));
+      return fileLink(await files.open(of.call.principal, id), of.call, { files, urlOf });
     },
     /** The name, media type and size of a file. */
     async "transfers.open"(payload, of) {

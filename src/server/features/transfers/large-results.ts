@@ -33,7 +33,7 @@ export const fitResult =
           { id, start },
           bytes.subarray(start, start + limits.transferReadBytes),
         );
-      const { file, token } = await files.finish(principal, id);
+      const file = await files.finish(principal, id);
       const first = firstPart(text, most);
       const next = fileUri(id, new TextEncoder().encode(first).length);
       const note = `The result has ${text.length} characters, of which these are the first ${first.length}. It is stored as a file: read on with read_stored_file, file ${next}`;
@@ -45,7 +45,7 @@ export const fitResult =
           { type: "text", text: first },
           { type: "text", text: note },
           ...content.filter(({ type }) => type !== "text"),
-          fileLink(file, urlOf(token, call)),
+          await fileLink(file, call, { files, urlOf }),
         ],
       };
     };

@@ -22,13 +22,16 @@ export interface OpenFile extends StoredFile {
 
 /** A new file; a file of a servlet has no size until it is whole. */
 export interface NewFile {
+  id: string;
   name: string;
   mimeType: string;
   size?: number;
   /** Who owns it, and at which endpoint. */
   owner: Principal;
-  /** The digest of the token in its URL; absent for a file of a servlet, which gets it when it is whole. */
-  token?: string;
+  /** The digest of the token in the URL to which it is sent; absent for a file of a servlet. */
+  upload?: string;
+  /** The digest of the token in the URL from which it is fetched. */
+  link: string;
 }
 
 /** A piece of a file: bytes that arrived together, at most `limits.transferReadBytes` of them without a bucket. */
@@ -38,6 +41,10 @@ export interface FilePiece {
   /** Its key in the bucket; absent if its bytes are in the object. */
   key?: string;
 }
+
+/** A random id of a file. */
+export const newName = (): string =>
+  crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** A name without folders and control characters. Throws `invalid_params` if nothing is left of it. */
 export function fileNameOf(given: string): string {

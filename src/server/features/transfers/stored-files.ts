@@ -7,7 +7,14 @@ import { retry } from "../../kernel/core/retry.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
 import type { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
 import { limits } from "./limits.ts";
-import { fileNameOf, mediaTypeOf, type OpenFile, type StoredFile } from "./stored-file.ts";
+import {
+  fileNameOf,
+  mediaTypeOf,
+  newName,
+  type NewFile,
+  type OpenFile,
+  type StoredFile,
+} from "./stored-file.ts";
 import { cutOff, type FileRange, type TransfersObject } from "./transfers-object.ts";
 
 /** What a token in a URL allows. */
@@ -44,11 +51,9 @@ export class StoredFiles {
     const caller = keyOf(owner);
     const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType), size };
     const token = await this.#store.tokens.newToken(caller, useOf("upload"));
-    const digest = await hexDigest(token);
+    const upload = await hexDigest(token);
     await this.#store.countStored(caller, size);
-    const object = await this.#ofCaller(caller);
-    const made = await object.create({ ...spec, owner: ownerOf(owner), token: digest });
-    return { id: unsettled(made), token };
+    return { id: await this.#create(owner, { ...spec, upload }), token };
   }
 
   /** The upload whose URL has this token; undefined if there is none. */
@@ -98,8 +103,23 @@ export class StoredFiles {
   /** Begins a file of a servlet, and returns its id. */
   async make(owner: Principal, { name, mimeType }: FileSpec): Promise<string> {
     const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType) };
+    return this.#create(owner, spec);
+  }
+
+  async #create(
+    owner: Principal,
+    spec: Pick<NewFile, "name" | "mimeType" | "size" | "upload">,
+  ): Promise<string> {
+    const id = newName();
+    const link = await hexDigest(await this.linkToken(owner, id));
     const object = await this.#ofCaller(keyOf(owner));
-    return unsettled(await object.create({ ...spec, owner: ownerOf(owner) }));
+    unsettled(await object.create({ ...spec, id, link, owner: ownerOf(owner) }));
+    return id;
+  }
+
+  /** The token of the URL from which a file is fetched. */
+  linkToken(owner: Principal, id: string): Promise<string> {
+    return this.#store.tokens.tokenNamed(keyOf(owner), useOf("download"), id);
   }
 
   /** Adds bytes to a file of a servlet. To add them again changes nothing. */
@@ -120,13 +140,10 @@ export class StoredFiles {
     }
   }
 
-  /** Ends a file of a servlet; the token is that of the URL from which it is fetched. */
-  async finish(owner: Principal, id: string): Promise<{ file: StoredFile; token: string }> {
-    const caller = keyOf(owner);
-    const token = await this.#store.tokens.newToken(caller, useOf("download"));
-    const object = await this.#ofCaller(caller);
-    const digest = await hexDigest(token);
-    return { file: unsettled(await object.finish(id, profileOf(owner), digest)), token };
+  /** Ends a file of a servlet: it is whole. */
+  async finish(owner: Principal, id: string): Promise<StoredFile> {
+    const object = await this.#ofCaller(keyOf(owner));
+    return unsettled(await object.finish(id, profileOf(owner)));
   }
 
   /** A whole file of this caller. Throws `invalid_params` if there is none. */

@@ -7,7 +7,13 @@ import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow, hasRow, hasTable } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import { limits } from "./limits.ts";
-import type { NewFile, OpenFile, FilePiece, StoredFile } from "./stored-file.ts";
+import {
+  newName,
+  type FilePiece,
+  type NewFile,
+  type OpenFile,
+  type StoredFile,
+} from "./stored-file.ts";
 
 /** The parts of the server that files use. */
 export interface TransfersServer {
@@ -39,7 +45,8 @@ interface Details {
 
 interface Row extends Record<string, SqlStorageValue> {
   id: string;
-  token: string | null;
+  upload: string | null;
+  link: string;
   profile: string;
   /** Null for a file of a servlet that is not whole yet. */
   size: number | null;
@@ -58,10 +65,11 @@ interface PieceRow extends Record<string, SqlStorageValue> {
 }
 
 const SCHEMA = `
-CREATE TABLE IF NOT EXISTS stored_files (id TEXT PRIMARY KEY, token TEXT, profile TEXT NOT NULL, size INTEGER,
+CREATE TABLE IF NOT EXISTS stored_files (id TEXT PRIMARY KEY, upload TEXT, link TEXT NOT NULL, profile TEXT NOT NULL, size INTEGER,
   received INTEGER NOT NULL, pieces INTEGER NOT NULL, isWhole INTEGER NOT NULL, made INTEGER NOT NULL, expires INTEGER NOT NULL,
   sealed BLOB NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS stored_file_tokens ON stored_files (token);
+CREATE UNIQUE INDEX IF NOT EXISTS uploaded_files ON stored_files (upload);
+CREATE UNIQUE INDEX IF NOT EXISTS linked_files ON stored_files (link);
 CREATE TABLE IF NOT EXISTS file_pieces (id TEXT NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL, key TEXT, bytes BLOB,
   PRIMARY KEY (id, start));`;
 
@@ -84,11 +92,10 @@ export class TransfersObject extends DurableObject<object> {
     this.#server = server;
   }
 
-  /** Makes a file without bytes, and returns its id. Throws `too_many`, `too_large`. */
-  create({ name, mimeType, size, owner, token }: NewFile): Promise<Settled<string>> {
+  /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it. */
+  create({ id, name, mimeType, size, owner, upload, link }: NewFile): Promise<Settled<void>> {
     return settled(async () => {
       this.#sql.exec(SCHEMA);
-      const id = newName();
       const details: Details = { name, mimeType, owner };
       const sealed = await this.#seal(encoder.encode(JSON.stringify(details)), id);
       const now = Date.now();
@@ -96,25 +103,24 @@ export class TransfersObject extends DurableObject<object> {
       this.#demandRoom(size ?? 0);
       if (size !== undefined) demandFileSize(size);
       this.#sql.exec(
-        "INSERT INTO stored_files VALUES (?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
-        ...[id, token ?? null, owner.profile ?? "", size ?? null, now],
+        "INSERT INTO stored_files VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
+        ...[id, upload ?? null, link, owner.profile ?? "", size ?? null, now],
         ...[now + limits.uploadIdleMs, sealed],
       );
       await this.#setAlarm();
-      return id;
     });
   }
 
   /** The upload with this token; undefined if there is none, or its time is over. */
   async upload(token: string): Promise<OpenFile | undefined> {
-    const row = this.#withToken(token);
+    const row = this.#find("upload", token);
     return row && this.#shown(row);
   }
 
   /** Admits the next part of an upload, in place of one that is arriving. Throws `conflict`, `too_large`, `too_many`. */
   admit(token: string, part: FileRange): Promise<Settled<AdmittedRange | undefined>> {
     return settled(() => {
-      const row = this.#withToken(token);
+      const row = this.#find("upload", token);
       if (row === undefined) return undefined;
       demandNext(row, part);
       const now = Date.now();
@@ -180,9 +186,9 @@ export class TransfersObject extends DurableObject<object> {
   ): Promise<Settled<number>> {
     return settled(async () => {
       const row = this.#row(id);
-      if (row === undefined || row.profile !== profile || row.token !== null) throw unknownFile();
+      if (row === undefined || row.profile !== profile || row.upload !== null) throw unknownFile();
       if (start + given.length <= row.received) return row.received;
-      if (start !== row.received) throw unknownFile();
+      if (start !== row.received || row.isWhole === 1) throw unknownFile();
       demandFileSize(start + given.length);
       this.#demandRoom(given.length, 0);
       const more =
@@ -200,15 +206,15 @@ export class TransfersObject extends DurableObject<object> {
     return this.#newKey(id);
   }
 
-  /** Ends a servlet's file: it is whole, and this is the digest of the token in its URL. Throws `invalid_params`. */
-  finish(id: string, profile: string, token: string): Promise<Settled<StoredFile>> {
+  /** Ends a servlet's file: it is whole. Throws `invalid_params`. */
+  finish(id: string, profile: string): Promise<Settled<StoredFile>> {
     return settled(async () => {
       const row = this.#row(id);
-      if (row === undefined || row.profile !== profile) throw unknownFile();
+      if (row === undefined || row.profile !== profile || row.upload !== null) throw unknownFile();
       const expires = row.isWhole === 1 ? row.expires : Date.now() + limits.transferMs;
       this.#sql.exec(
-        "UPDATE stored_files SET token = ?, size = received, isWhole = 1, expires = ? WHERE id = ?",
-        ...[token, expires, id],
+        "UPDATE stored_files SET size = received, isWhole = 1, expires = ? WHERE id = ?",
+        ...[expires, id],
       );
       await this.#setAlarm();
       return this.#shown(this.#row(id)!);
@@ -223,7 +229,7 @@ export class TransfersObject extends DurableObject<object> {
 
   /** The whole file whose URL has this token, and its owner. */
   async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
-    const row = this.#withToken(token);
+    const row = this.#find("link", token);
     if (row?.isWhole !== 1) return undefined;
     const details = await this.#details(row);
     return details && { file: await this.#shown(row), owner: details.owner };
@@ -331,11 +337,7 @@ export class TransfersObject extends DurableObject<object> {
     return this.#find("id", id);
   }
 
-  #withToken(token: string): Row | undefined {
-    return this.#find("token", token);
-  }
-
-  #find(column: "id" | "token", value: string): Row | undefined {
+  #find(column: "id" | "link" | "upload", value: string): Row | undefined {
     if (!this.#hasTables) return undefined;
     const query = `SELECT * FROM stored_files WHERE ${column} = ? AND expires > ?`;
     return firstRow(this.#sql.exec<Row>(query, value, Date.now()));
@@ -407,10 +409,6 @@ export class TransfersObject extends DurableObject<object> {
     return hasTable(this.#sql, "stored_files");
   }
 }
-
-/** A random name of 22 characters. */
-const newName = (): string =>
-  crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** The bytes of a stream in parts that fit a row. */
 async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 import type { Sealer } from "./vault.ts";
 
-/** Bytes of a token: the place of its caller's object, a random number, and a proof that this server has made both. */
+/** Bytes of a token: the place of its caller's object, what nobody can guess, and a proof that this server has made both. */
 const PART_BYTES = 16;
 const TOKEN_BYTES = 3 * PART_BYTES;
 
@@ -24,10 +24,20 @@ export class CallerTokens {
   }
 
   /** A new token for what `of` names. */
-  async newToken(caller: string, of: string): Promise<string> {
+  newToken(caller: string, of: string): Promise<string> {
+    return this.#made(caller, of, crypto.getRandomValues(new Uint8Array(PART_BYTES)));
+  }
+
+  /** The token for what `of` names that has this name: always the same one, which nobody can guess either. */
+  async tokenNamed(caller: string, of: string, name: string): Promise<string> {
+    const key = await this.#sealer.scopeKey(`token ${name} of ${of} of ${caller}`);
+    return this.#made(caller, of, key.subarray(0, PART_BYTES));
+  }
+
+  async #made(caller: string, of: string, own: Uint8Array): Promise<string> {
     const token = new Uint8Array(TOKEN_BYTES);
     token.set(await this.#placeOf(caller));
-    crypto.getRandomValues(token.subarray(PART_BYTES, 2 * PART_BYTES));
+    token.set(own, PART_BYTES);
     token.set(await this.#proofOf(token, of), 2 * PART_BYTES);
     return token.toBase64({ alphabet: "base64url", omitPadding: true });
   }

@@ -178,6 +178,8 @@ export class R2Store extends DurableObject {
         this.#sql.exec("INSERT INTO pieces VALUES (?, ?, ?)", version, at++, bytes.buffer);
         await writer.write(bytes);
         size += bytes.length;
+        // V8 collects large buffers late.
+        bytes.buffer.transfer(0);
       }
       await writer.close();
       const found = new Uint8Array(await digest.digest).toHex();
@@ -269,12 +271,15 @@ function encoded(
 /** Writes with backpressure. An error ends the response early, which the reader detects by the length. */
 async function write(
   head: Uint8Array,
-  bytes: AsyncIterable<Uint8Array>,
+  bytes: AsyncIterable<Uint8Array<ArrayBuffer>>,
   writer: WritableStreamDefaultWriter<Uint8Array>,
 ): Promise<void> {
   try {
     await writer.write(head);
-    for await (const piece of bytes) await writer.write(piece);
+    for await (const piece of bytes) {
+      await writer.write(piece);
+      piece.buffer.transfer(0);
+    }
     await writer.close();
   } catch (error) {
     await writer.abort(error).catch(() => {});
