@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { goOn, ROOTS, send } from "../../worker/calls/client.ts";
+import { goOn, newAddress, ROOTS, send, serverOf } from "../../worker/calls/client.ts";
 import { modern } from "../../worker/server.ts";
 import {
   bytesOf,
@@ -10,6 +10,7 @@ import {
   limited,
   newCaller,
   objectOf,
+  ORIGIN,
   prepare,
   put,
   ring,
@@ -502,6 +503,117 @@ describe("the URL to which a file is sent", () => {
     expect(response.status).toBe(409);
     expect([await rowsOf(ada), await keysOf(ada)]).toEqual([{}, []]);
   });
+});
+
+describe("an object that dies while a part arrives", () => {
+  test("keeps what has arrived, and takes the rest", async () => {
+    const ada = await sender();
+    const bytes = bytesOf(2_500_000);
+    const { uri, url } = await ada.begin("data.bin", bytes.length);
+    let isThere = () => {};
+    const arrived = new Promise<void>((resolve) => (isThere = resolve));
+    let proceed = () => {};
+    const isDead = new Promise<void>((resolve) => (proceed = resolve));
+    let at = 0;
+    const body = new ReadableStream({
+      type: "bytes",
+      async pull(controller) {
+        if (at === 1_500_000) {
+          isThere();
+          await isDead;
+        }
+        if (at >= bytes.length) return controller.close();
+        controller.enqueue(bytes.slice(at, at + 100_000));
+        at += 100_000;
+      },
+    });
+    const headers = { "content-length": String(bytes.length) };
+    const init = { method: "PUT", body, headers, duplex: "half" } as RequestInit;
+    const sent = ada.fetch(url, init);
+    await arrived;
+    const received = async () =>
+      ((await (await ada.fetch(url)).json()) as { received: number }).received;
+    await expect.poll(received).toBe(1024 * 1024);
+    await die(ada);
+    proceed();
+    expect((await sent).status).toBe(400);
+    const start = await received();
+    expect(start).toBe(1024 * 1024);
+    const range = `bytes ${start}-${bytes.length - 1}/${bytes.length}`;
+    expect((await put(ada, url, bytes.subarray(start), { range })).status).toBe(201);
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytes) });
+  });
+
+  test("after the bucket has taken it, has stored nothing of it, or all", async () => {
+    const ada = await sender({ hasBucket: true });
+    const { uri, url } = await ada.begin("a.bin", 10);
+    const prototype = Object.getPrototypeOf(env.TRANSFERS_BUCKET!) as R2Bucket;
+    const { put: real } = prototype;
+    const spy = vi.spyOn(prototype, "put").mockImplementation(async function (
+      this: R2Bucket,
+      ...args: any[]
+    ) {
+      const stored = await (real as any).apply(this, args);
+      await die(ada);
+      return stored;
+    } as never);
+    await put(ada, url, bytesOf(10));
+    spy.mockRestore();
+    const { received } = (await (await ada.fetch(url)).json()) as { received: number };
+    expect([0, 10]).toContain(received);
+    const again = await put(ada, url, bytesOf(10));
+    expect(again.status).toBe(received === 0 ? 201 : 409);
+    expect(await measured(ada, uri)).toMatchObject({ sum: sumOf(bytesOf(10)) });
+    expect(await keysOf(ada)).toHaveLength(1);
+  });
+});
+
+describe("a server without sign-in", () => {
+  test("tells its callers apart by their network", async () => {
+    const { bundle } = await import("../../bundle.gen.ts");
+    const servlets = bundle.servlets.filter(({ name }) => name === "transferring");
+    const server = serverOf(
+      { ...bundle, servlets },
+      { LINKS: "off", PUBLIC_URL: ORIGIN, API_KEYS: undefined },
+    );
+    const at = (address: string): Sender => {
+      const own = senderOf(server, "nobody");
+      own.sent.headers = { "cf-connecting-ip": address };
+      return own;
+    };
+    const [one, other] = [at(newAddress()), at(newAddress())];
+    const uri = await one.upload("a.txt", "mine");
+    expect(await measured(one, uri)).toMatchObject({ begins: "mine" });
+    expect(await measured(other, uri)).toMatch(/no such file of yours/);
+    const { content } = await one.call("link_file", { data: uri });
+    expect(await (await other.fetch(content[0].uri)).text()).toBe("mine");
+    expect(
+      (await senderOf(server, "nobody").call("upload_file", { name: "a", size: 1 })).content[0]
+        .text,
+    ).toBeDefined();
+  });
+});
+
+test("no token and no name of a file is in a log", async () => {
+  const lines: string[] = [];
+  for (const level of ["error", "warn", "info", "log", "debug"] as const)
+    vi.spyOn(console, level).mockImplementation(
+      (...all) => void lines.push(all.map(String).join(" ")),
+    );
+  const ada = await sender({ RUN_LOG: "json" });
+  const { uri, url } = await ada.begin("private-name.txt", 3);
+  await put(ada, url, bytesOf(4));
+  await put(ada, url, bytesOf(3));
+  await put(ada, url, bytesOf(3));
+  const { content } = await ada.call("link_file", { data: uri });
+  await ada.fetch(content[0].uri, { method: "DELETE" });
+  await ada.fetch(content[0].uri);
+  await ada.call("measure_file", { data: `${uri}x` });
+  const printed = lines.join("\n");
+  expect(printed).toContain("measure_file");
+  for (const secret of [url, content[0].uri])
+    expect(printed).not.toContain(secret.split("/").at(-1));
+  expect(printed).not.toContain("private-name");
 });
 
 test("a bucket that fails is told, and the part can be sent again", async () => {
