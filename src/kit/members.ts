@@ -2,5 +2,5 @@
 export * from "./events.ts";
 export * from "./notices.ts";
 export { cancelSchedule, schedule, schedules } from "./schedules.ts";
-export { storeFile as file, openFile as open } from "./stored-files.ts";
+export { askFile, storeFile as file, openFile as open } from "./stored-files.ts";
 export * from "./webhooks.ts";

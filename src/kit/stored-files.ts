@@ -1,4 +1,5 @@
-import { callHost } from "./host.ts";
+import { requestOne } from "./asks.ts";
+import { callHost, hostFor, tell } from "./host.ts";
 import type { ContentBlock } from "./types.ts";
 
 /** Bytes that are sent to the host, or read from it, at once. */
@@ -67,6 +68,31 @@ export async function openFile(uri: string): Promise<PassedFile> {
     const read = await callHost("open()", "transfers.read", { uri, start, length });
     return Uint8Array.fromBase64(read as string);
   });
+}
+
+/**
+ * Asks the user for a file, on a page of this server, and waits until it is there. Undefined if the user does not open the page.
+ * `accept` and `mostBytes` are those of `file()`. Throws an `Error` if the file does not come in time, or the manifest lacks `files`.
+ */
+export async function askFile(request: {
+  message: string;
+  accept?: readonly string[];
+  mostBytes?: number;
+}): Promise<PassedFile | undefined> {
+  const what = "askFile()";
+  const { message } = request;
+  const { uri, url } = (await callHost(what, "transfers.ask", request)) as Record<
+    "uri" | "url",
+    string
+  >;
+  const params = { mode: "url", message, url, elicitationId: uri };
+  if (requestOne("elicitation/create", params)["action"] !== "accept") return undefined;
+  for (let pauseMs = 1000; !(await callHost(what, "transfers.arrived", { uri }));) {
+    hostFor(what).sleep(pauseMs);
+    pauseMs = Math.min(1.5 * pauseMs, 10_000);
+  }
+  tell("notify_url_elicitation_completed", { elicitationId: uri });
+  return openFile(uri);
 }
 
 /** A file in a `data:` URI, as clients pass small ones (SEP-2356). */

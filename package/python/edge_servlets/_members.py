@@ -15,5 +15,5 @@ class Members:
         notify_tools_changed,
     )
     from ._schedules import cancel_schedule, schedule, schedules
-    from ._stored_files import open_file as open, store_file as file
+    from ._stored_files import ask_file, open_file as open, store_file as file
     from ._webhooks import revoke_webhook, url_of as webhook

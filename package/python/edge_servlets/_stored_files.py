@@ -1,13 +1,15 @@
 """Files that a servlet stores for its caller, and files that callers pass to tools."""
 
+import time
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
+from . import _asks
 from ._content import Json, ResourceLink, some
 from ._definitions import definitions
-from ._host import call_host
+from ._host import call, call_host
 from ._schema import Field
 
 _PART_BYTES = 512 * 1024
@@ -123,6 +125,34 @@ async def open_file(_: object, uri: str) -> PassedFile:
         return b64decode(await call_host("open()", "transfers.read", given))
 
     return PassedFile(found["name"], found["mimeType"], found["size"], uri, read)
+
+
+async def ask_file(
+    _: object,
+    message: str,
+    *,
+    accept: Sequence[str] | None = None,
+    most_bytes: int | None = None,
+) -> PassedFile | None:
+    """Asks the user for a file, on a page of this server, and waits until it is there; None if they do not open the page.
+
+    `accept` and `most_bytes` are those of `file`. Raises a `RuntimeError` if the file does not come in time, or the manifest lacks
+    `files`.
+    """
+    what = "ask_file()"
+    more = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
+    asked = await call_host(what, "transfers.ask", {"message": message, **more})
+    uri = asked["uri"]
+    params = {"mode": "url", "message": message, "url": asked["url"], "elicitationId": uri}
+    answer = await _asks.request(what, "elicitation/create", params)
+    if answer.get("action") != "accept":
+        return None
+    pause = 1.0
+    while not await call_host(what, "transfers.arrived", {"uri": uri}):
+        time.sleep(pause)
+        pause = min(1.5 * pause, 10.0)
+    call(what, "notify_url_elicitation_completed", {"elicitationId": uri})
+    return await open_file(_, uri)
 
 
 def _inline(given: str) -> PassedFile:

@@ -15,7 +15,7 @@ export const codeNeverWaits = (text: string, waits: RegExp, manifest: Manifest):
 
 /** Names in code that asks the user: functions of the kits, and members of a result with questions. */
 const ASKING =
-  /\b(?:elicit(?!ation\/)\w*|askSecret|ask_(?:secret|user)|requestInput|input_required|inputRequests|get_access_token)\b/;
+  /\b(?:elicit(?!ation\/)\w*|ask(?:File|Secret)|ask_(?:file|secret|user)|requestInput|input_required|inputRequests|get_access_token)\b/;
 
 /** Names in code that may call functions indirectly, in any interpreted language. */
 const HIDING =

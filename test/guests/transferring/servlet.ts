@@ -64,6 +64,19 @@ export default defineServlet({
         };
       },
     },
+    ask_for_file: {
+      description: "Asks for a file, and says what it is",
+      input: { type: "object", properties: {} },
+      async handler(_, context) {
+        const given = await context.askFile({
+          message: "Which one?",
+          accept: [".csv"],
+          mostBytes: 1000,
+        });
+        if (given === undefined) return "none";
+        return `${given.name} ${given.mimeType} ${await given.text()}`;
+      },
+    },
     link_file: {
       description: "Returns a link to a file",
       input: { type: "object", properties: { data: file() }, required: ["data"] },

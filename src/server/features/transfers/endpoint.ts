@@ -1,26 +1,46 @@
 /** The URLs at which files are sent and fetched: each has a token, and needs no other credentials. */
 import { Fault, httpStatus, report, retryAfterOf } from "../../kernel/core/errors.ts";
 import { isObject } from "../../kernel/core/model.ts";
-import { asStream, jsonHeaders, lengthOf } from "../../kernel/http/body.ts";
+import { percentDecoded } from "../../kernel/core/text.ts";
+import {
+  acceptsPages,
+  asStream,
+  contentTypeOf,
+  jsonHeaders,
+  lengthOf,
+} from "../../kernel/http/body.ts";
+import type { Site } from "../../kernel/http/site.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { StoredFile, OpenFile } from "./stored-file.ts";
+import {
+  fileNameOf,
+  isMediaType,
+  mediaTypeOf,
+  type ChosenFile,
+  type OpenFile,
+  type StoredFile,
+} from "./stored-file.ts";
 import type { StoredFiles } from "./stored-files.ts";
 import type { FileRange } from "./transfers-object.ts";
+import { uploadPage } from "./upload-page.ts";
 import { fileUri } from "./wire.ts";
 
 const NO_UPLOAD =
   "There is no upload at this URL, or its time is over. Call upload_file for another.";
 const NO_FILE = "There is no file at this URL: it is misspelt, or the file was deleted.";
 
-/** `/files/in/TOKEN`: PUT sends the file or its next part, GET says how much has arrived. */
+/**
+ * `/files/in/TOKEN`: PUT sends the file or its next part, GET says how much has arrived, and shows browsers a page on which
+ * a file is chosen.
+ */
 export async function receiveFile(
   raw: Request,
   token: string,
-  files: StoredFiles,
+  { files, site }: { files: StoredFiles; site: Site },
 ): Promise<Response> {
   const { method } = raw;
   if (method === "GET" || method === "HEAD") {
     const upload = await files.upload(token);
+    if (method === "GET" && acceptsPages(raw.headers)) return uploadPage(upload, site);
     return upload ? progressOf(upload, 200) : answer(404, { error: NO_UPLOAD });
   }
   if (method !== "PUT") throw notAllowed(method, "PUT, GET, HEAD");
@@ -32,7 +52,9 @@ export async function receiveFile(
     );
   const upload = await files.upload(token);
   if (upload === undefined) return answer(404, { error: NO_UPLOAD });
-  const received = await files.receive(token, partOf(raw, upload), raw.body);
+  const chosen = upload.request && chosenIn(raw);
+  const part = partOf(raw, chosen?.size ?? upload.size);
+  const received = await files.receive(token, part, { body: raw.body, chosen });
   if (received === undefined) return answer(404, { error: NO_UPLOAD });
   return progressOf(received, received.received === received.size ? 201 : 202);
 }
@@ -40,7 +62,7 @@ export async function receiveFile(
 const CONTENT_RANGE = /^bytes (?<first>\d{1,15})-(?<last>\d{1,15})\/(?<size>\d{1,15}|\*)$/;
 
 /** The part of the file that a request sends. Throws `invalid_request`, `conflict`. */
-function partOf(raw: Request, { size }: OpenFile): FileRange {
+function partOf(raw: Request, size: number): FileRange {
   const announced = lengthOf(raw);
   const range = raw.headers.get("content-range");
   if (range === null) {
@@ -66,6 +88,24 @@ function partOf(raw: Request, { size }: OpenFile): FileRange {
     );
   if (whole !== "*" && Number(whole) !== size) throw otherSize(Number(whole), size);
   return { start: Number(first), length };
+}
+
+/** The file that the first part belongs to: its size is in the Content-Range, its name in `x-file-name`, percent-encoded. */
+function chosenIn(raw: Request): ChosenFile {
+  const { size } = CONTENT_RANGE.exec(raw.headers.get("content-range") ?? "")?.groups ?? {};
+  const whole = Number(size ?? lengthOf(raw) ?? NaN);
+  if (Number.isNaN(whole))
+    throw new Fault(
+      "invalid_request",
+      "The size of the file is missing. Send it as a whole with its Content-Length, or in parts whose Content-Range has the size.",
+    );
+  const type = contentTypeOf(raw.headers);
+  const name = percentDecoded(raw.headers.get("x-file-name") ?? "");
+  return {
+    name: name ? fileNameOf(name) : "file",
+    mimeType: type === undefined || !isMediaType(type) ? mediaTypeOf() : type,
+    size: whole,
+  };
 }
 
 const otherSize = (given: number, size: number): Fault =>

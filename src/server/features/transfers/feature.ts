@@ -10,6 +10,7 @@ import type { UrlOf } from "./links.ts";
 import { StoredFiles } from "./stored-files.ts";
 import { readStoredFile, uploadFile } from "./tools.ts";
 import { TransfersObject, type TransfersServer } from "./transfers-object.ts";
+import { UPLOAD_SCRIPT_PATH, uploadScript } from "./upload-page.ts";
 import { DOWNLOAD_PATH, UPLOAD_PATH } from "./wire.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -29,7 +30,11 @@ export const transfersFeature: Feature = {
     const { TRANSFERS: transfers, TRANSFERS_BUCKET: bucket } = env;
     const objects = {
       Transfers: objectClassWith(
-        (): TransfersServer => ({ sealer: kernel.sealing.sealer, bucket }),
+        (): TransfersServer => ({
+          sealer: kernel.sealing.sealer,
+          bucket,
+          countStored: (caller, bytes) => kernel.countStored(caller, bytes),
+        }),
         TransfersObject,
       ),
     };
@@ -47,16 +52,16 @@ export const transfersFeature: Feature = {
         const here = settings.PUBLIC_URL ?? link?.origin ?? origin;
         return here && new URL(path.replace(":token", token), here).href;
       };
-    const download = urlTo(DOWNLOAD_PATH);
+    const [download, upload] = [urlTo(DOWNLOAD_PATH), urlTo(UPLOAD_PATH)];
     return {
       objects,
       refusal: { paths: /^\/files\//, answer: (fault) => refusedTransfer(fault) },
-      hostFunctions: transferFunctions(files, download),
+      hostFunctions: transferFunctions(files, { urlOf: download, uploadUrlOf: upload }),
       deployment: { fitResult: fitResult(files, download) },
       catalog: filesContributor(files),
       tools: {
         server: {
-          [UPLOAD_FILE]: uploadFile(files, urlTo(UPLOAD_PATH)),
+          [UPLOAD_FILE]: uploadFile(files, upload),
           [READ_STORED_FILE]: readStoredFile(files),
         },
       },
@@ -74,7 +79,8 @@ export const transfersFeature: Feature = {
             };
             return admission.until(work());
           });
-        at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, files));
+        app.get(UPLOAD_SCRIPT_PATH, uploadScript);
+        at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, { files, site: kernel.site }));
         at(DOWNLOAD_PATH, (raw, token) =>
           sendFile(raw, token, { files, authenticator: kernel.authenticator }),
         );

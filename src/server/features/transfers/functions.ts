@@ -6,7 +6,7 @@ import type { FeatureFunction } from "../../kernel/servlets/deployment.ts";
 import { limits } from "./limits.ts";
 import type { StoredFiles } from "./stored-files.ts";
 import { fileLink, type UrlOf } from "./links.ts";
-import { isStoredFile, storedFileIn } from "./wire.ts";
+import { fileUri, isStoredFile, storedFileIn } from "./wire.ts";
 
 const writeSchema = once(() =>
   z.strictObject({
@@ -21,6 +21,13 @@ const writeSchema = once(() =>
   }),
 );
 const openSchema = once(() => z.strictObject({ uri: z.string().check(z.maxLength(2000)) }));
+const askSchema = once(() =>
+  z.strictObject({
+    message: z.string().check(z.maxLength(2000)),
+    accept: z.optional(z.array(z.string().check(z.maxLength(100))).check(z.maxLength(50))),
+    mostBytes: z.optional(z.number()),
+  }),
+);
 const readSchema = once(() =>
   z.strictObject({
     uri: z.string().check(z.maxLength(2000)),
@@ -31,7 +38,7 @@ const readSchema = once(() =>
 
 export function transferFunctions(
   files: StoredFiles,
-  urlOf: UrlOf,
+  { urlOf, uploadUrlOf }: { urlOf: UrlOf; uploadUrlOf: UrlOf },
 ): Record<string, FeatureFunction> {
   return {
     /** Writes a part of a file; the last one returns the link to it, each other one the file's id. */
@@ -57,6 +64,22 @@ export function transferFunctions(
       demandFiles(of);
       const id = idIn(read(openSchema(), payload));
       return fileLink(await files.open(of.call.principal, id), of.call, { files, urlOf });
+    },
+    /** Has a person asked for a file: its URI, and the URL of the page on which it is chosen. */
+    async "transfers.ask"(payload, of) {
+      demandFiles(of);
+      const { id, token } = await files.request(of.call.principal, read(askSchema(), payload));
+      const url = uploadUrlOf(token, of.call);
+      if (url !== undefined) return { uri: fileUri(id), url };
+      throw new Fault(
+        "invalid_params",
+        "the server does not know its own address: its operator sets it as PUBLIC_URL.",
+      );
+    },
+    /** True if a file that was asked for is there. */
+    async "transfers.arrived"(payload, of) {
+      demandFiles(of);
+      return files.isWhole(of.call.principal, idIn(read(openSchema(), payload)));
     },
     /** The name, media type and size of a file. */
     async "transfers.open"(payload, of) {

@@ -18,9 +18,26 @@ export interface StoredFile {
 export interface OpenFile extends StoredFile {
   /** How many bytes have arrived. */
   received: number;
+  /** Absent once the size is known: what a person is asked for, whose first part says name, media type and size. */
+  request?: FileRequest;
 }
 
-/** A new file; a file of a servlet has no size until it is whole. */
+/** What a person is asked for. */
+export interface FileRequest {
+  message: string;
+  /** Media types and ends of names. */
+  accept?: readonly string[] | undefined;
+  mostBytes?: number | undefined;
+}
+
+/** What the first part of a file says that a person was asked for. */
+export interface ChosenFile {
+  name: string;
+  mimeType: string;
+  size: number;
+}
+
+/** A new file; a file of a servlet has no size until it is whole, and one that is asked for until it is chosen. */
 export interface NewFile {
   id: string;
   name: string;
@@ -30,6 +47,7 @@ export interface NewFile {
   owner: Principal;
   /** The digest of the token in the URL to which it is sent; absent for a file of a servlet. */
   upload?: string;
+  request?: FileRequest;
   /** The digest of the token in the URL from which it is fetched. */
   link: string;
 }
@@ -56,9 +74,12 @@ export function fileNameOf(given: string): string {
 
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?:; ?charset=[\w-]{1,40})?$/;
 
+/** True for the text of a media type. */
+export const isMediaType = (text: string): boolean => MEDIA_TYPE.test(text);
+
 /** A media type, in lower case; by default that of bytes. Throws `invalid_params`. */
 export function mediaTypeOf(given = "application/octet-stream"): string {
-  if (MEDIA_TYPE.test(given)) return given.toLowerCase();
+  if (isMediaType(given)) return given.toLowerCase();
   throw new Fault(
     "invalid_params",
     `The media type of the file is not one. Write it as in "text/csv".`,

@@ -11,6 +11,8 @@ import {
   fileNameOf,
   mediaTypeOf,
   newName,
+  type ChosenFile,
+  type FileRequest,
   type NewFile,
   type OpenFile,
   type StoredFile,
@@ -56,6 +58,24 @@ export class StoredFiles {
     return { id: await this.#create(owner, { ...spec, upload }), token };
   }
 
+  /** Has a person asked for a file: its id, and the token of the URL of the page on which it is chosen. */
+  async request(owner: Principal, request: FileRequest): Promise<{ id: string; token: string }> {
+    const caller = keyOf(owner);
+    const token = await this.#store.tokens.newToken(caller, useOf("upload"));
+    const upload = await hexDigest(token);
+    await this.#store.countStored(caller);
+    const spec = { name: "file", mimeType: mediaTypeOf(), upload, request };
+    return { id: await this.#create(owner, spec), token };
+  }
+
+  /** True if a file of this caller is whole; false while its bytes may still arrive. Throws `invalid_params` if there is none. */
+  async isWhole(owner: Principal, id: string): Promise<boolean> {
+    const object = await this.#ofCaller(keyOf(owner));
+    const state = await retry(async () => object.stateOf(id, profileOf(owner)));
+    if (state !== "over") return state === "whole";
+    throw new Fault("invalid_params", "The file has not come in time.");
+  }
+
   /** The upload whose URL has this token; undefined if there is none. */
   async upload(token: string): Promise<OpenFile | undefined> {
     const object = await this.#ofToken(token, "upload");
@@ -67,11 +87,11 @@ export class StoredFiles {
   async receive(
     token: string,
     part: FileRange,
-    body: ReadableStream<Uint8Array> | null,
+    { body, chosen }: { body: ReadableStream<Uint8Array> | null; chosen?: ChosenFile | undefined },
   ): Promise<OpenFile | undefined> {
     const object = await this.#ofToken(token, "upload");
     if (object === undefined) return undefined;
-    const admitted = unsettled(await object.admit(await hexDigest(token), part));
+    const admitted = unsettled(await object.admit(await hexDigest(token), part, chosen));
     if (admitted === undefined) return undefined;
     const { bucket } = this.#store;
     const { length, key } = admitted;
@@ -108,7 +128,7 @@ export class StoredFiles {
 
   async #create(
     owner: Principal,
-    spec: Pick<NewFile, "name" | "mimeType" | "size" | "upload">,
+    spec: Pick<NewFile, "name" | "mimeType" | "size" | "upload" | "request">,
   ): Promise<string> {
     const id = newName();
     const link = await hexDigest(await this.linkToken(owner, id));

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { callerKey } from "../../kernel/core/callers.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import type { Principal } from "../../kernel/core/model.ts";
 import { PART } from "../../kernel/core/parts.ts";
@@ -7,19 +8,23 @@ import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow, hasRow, hasTable } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import { limits } from "./limits.ts";
-import {
-  newName,
-  type FilePiece,
-  type NewFile,
-  type OpenFile,
-  type StoredFile,
+import type {
+  ChosenFile,
+  FilePiece,
+  FileRequest,
+  NewFile,
+  OpenFile,
+  StoredFile,
 } from "./stored-file.ts";
+import { newName } from "./stored-file.ts";
 
 /** The parts of the server that files use. */
 export interface TransfersServer {
   readonly sealer: Sealer;
   /** Where bytes are stored; absent if they are stored in this object. */
   readonly bucket?: R2Bucket | undefined;
+  /** Counts bytes that a caller stores, by its key. Throws `too_many`. */
+  countStored(caller: string | undefined, bytes: number): Promise<void>;
 }
 
 /** A part of an upload: its first byte and its length. */
@@ -41,6 +46,7 @@ interface Details {
   name: string;
   mimeType: string;
   owner: Principal;
+  request?: FileRequest;
 }
 
 interface Row extends Record<string, SqlStorageValue> {
@@ -93,10 +99,11 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it. */
-  create({ id, name, mimeType, size, owner, upload, link }: NewFile): Promise<Settled<void>> {
+  create(file: NewFile): Promise<Settled<void>> {
+    const { id, name, mimeType, size, owner, upload, link, request } = file;
     return settled(async () => {
       this.#sql.exec(SCHEMA);
-      const details: Details = { name, mimeType, owner };
+      const details: Details = { name, mimeType, owner, ...(request && { request }) };
       const sealed = await this.#seal(encoder.encode(JSON.stringify(details)), id);
       const now = Date.now();
       this.#prune(now);
@@ -118,8 +125,13 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** Admits the next part of an upload, in place of one that is arriving. Throws `conflict`, `too_large`, `too_many`. */
-  admit(token: string, part: FileRange): Promise<Settled<AdmittedRange | undefined>> {
-    return settled(() => {
+  admit(
+    token: string,
+    part: FileRange,
+    chosen?: ChosenFile,
+  ): Promise<Settled<AdmittedRange | undefined>> {
+    return settled(async () => {
+      if (chosen !== undefined) await this.#choose(token, chosen);
       const row = this.#find("upload", token);
       if (row === undefined) return undefined;
       demandNext(row, part);
@@ -227,6 +239,13 @@ export class TransfersObject extends DurableObject<object> {
     return row?.isWhole === 1 && row.profile === profile ? this.#shown(row) : undefined;
   }
 
+  /** Whether a file is whole, or its bytes may still arrive, or neither. */
+  async stateOf(id: string, profile: string): Promise<"arriving" | "over" | "whole"> {
+    const row = this.#row(id);
+    if (row === undefined || row.profile !== profile) return "over";
+    return row.isWhole === 1 ? "whole" : "arriving";
+  }
+
   /** The whole file whose URL has this token, and its owner. */
   async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
     const row = this.#find("link", token);
@@ -277,6 +296,24 @@ export class TransfersObject extends DurableObject<object> {
       for (const { id } of over) this.#drop(id);
       await this.#setAlarm();
     });
+  }
+
+  /** Stores which file a person has chosen, unless that is known. Throws `invalid_params`, `too_many`. */
+  async #choose(token: string, chosen: ChosenFile): Promise<void> {
+    const row = this.#find("upload", token);
+    const details = row?.size === null ? await this.#details(row) : undefined;
+    if (row === undefined || details?.request === undefined) return;
+    const { name, mimeType, size } = chosen;
+    demandFileSize(size, details.request.mostBytes);
+    await this.#server.countStored(callerKey(details.owner), size);
+    const known: Details = { name, mimeType, owner: details.owner };
+    const sealed = await this.#seal(encoder.encode(JSON.stringify(known)), row.id);
+    if (this.#row(row.id)?.size !== null) return;
+    this.#demandRoom(size, 0);
+    this.#sql.exec(
+      "UPDATE stored_files SET size = ?, sealed = ? WHERE id = ?",
+      ...[size, sealed, row.id],
+    );
   }
 
   /** Adds a piece in one transaction with the bytes that have arrived. Throws `conflict`. */
@@ -347,8 +384,9 @@ export class TransfersObject extends DurableObject<object> {
     const details = await this.#details(row);
     if (details === undefined) throw unknownFile();
     const { id, size, received, expires } = row;
-    const { name, mimeType } = details;
-    return { id, name, mimeType, size: size ?? received, received, expires };
+    const { name, mimeType, request } = details;
+    const shown = { id, name, mimeType, size: size ?? received, received, expires };
+    return { ...shown, ...(request && { request }) };
   }
 
   /** Undefined if the key that sealed them is gone. */
@@ -467,11 +505,12 @@ function demandNext(row: Row, { start, length }: FileRange): void {
   if (pieces >= limits.transferPieces) throw tooManyPieces();
 }
 
-function demandFileSize(size: number): void {
-  if (size > limits.transferBytes)
+function demandFileSize(size: number, given = Infinity): void {
+  const most = Math.min(given, limits.transferBytes);
+  if (size > most)
     throw new Fault(
       "invalid_params",
-      `The file has ${size} bytes (limit ${limits.transferBytes}). Send a smaller one, or split it.`,
+      `The file has ${size} bytes (limit ${most}). Send a smaller one, or split it.`,
     );
 }
 

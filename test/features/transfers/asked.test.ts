@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { goOn, send } from "../../worker/calls/client.ts";
+import {
+  clock,
+  newCaller,
+  prepare,
+  put,
+  rowsOf,
+  sender,
+  type Json,
+  type Sender,
+} from "./senders.ts";
+
+prepare();
+
+const page = { headers: { accept: "text/html" } };
+const csv = new TextEncoder().encode("a,b\n");
+const chosen = { "x-file-name": encodeURIComponent("my täble.csv"), "content-type": "text/csv" };
+
+/** Begins a call that asks for a file; `open` goes on with it as if the user had opened the page. */
+async function asked(by: Sender) {
+  const sent = { ...by.sent, capabilities: { elicitation: { url: {} } } };
+  const params = { name: "ask_for_file", arguments: {} };
+  const first = await send("tools/call", params, sent);
+  const { requestState: state, inputRequests: requests } = first.result!;
+  const [key] = Object.keys(requests);
+  const { url, message, mode } = requests[key!].params;
+  expect([mode, message]).toEqual(["url", "Which one?"]);
+  const round = { ...first, method: "tools/call", params, sent, state, requests };
+  const answer = async (action: string) => {
+    const { result } = await goOn(round, { [key!]: { action } });
+    return result!["content"][0].text as string;
+  };
+  return { url: url as string, answer };
+}
+
+describe("a file that a servlet asks for", () => {
+  test("is chosen on a page, sent under its name, and given to the servlet", async () => {
+    const ada = await sender();
+    const { url, answer } = await asked(ada);
+    const response = await ada.fetch(url, page);
+    const text = await response.text();
+    expect(text).toMatch(/Which one\?/);
+    expect(text).toMatch(/<input[^>]*type="file"[^>]*accept="\.csv"/);
+    expect(response.headers.get("content-security-policy")).toMatch(
+      /script-src 'self'.*connect-src 'self'/,
+    );
+    const [, path] = /<script type="module" src="([^"]+)"/.exec(text)!;
+    const script = await ada.fetch(new URL(path!, url).href);
+    expect(script.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(await script.text()).toContain("x-file-name");
+    const first = await put(ada, url, csv.subarray(0, 2), { range: "bytes 0-1/4", ...chosen });
+    expect([first.status, await first.json()]).toEqual([
+      202,
+      expect.objectContaining({ received: 2, size: 4 }),
+    ]);
+    expect((await put(ada, url, csv.subarray(2), { range: "bytes 2-3/4", ...chosen })).status).toBe(
+      201,
+    );
+    expect(await (await ada.fetch(url, page)).text()).toContain("The file was sent");
+    expect(await answer("accept")).toBe("my täble.csv text/csv a,b\n");
+  });
+
+  test("is none if the user declines", async () => {
+    const { answer } = await asked(await sender());
+    expect(await answer("decline")).toBe("none");
+  });
+
+  test("is refused if it is too large, and another one may be chosen", async () => {
+    const ada = await sender();
+    const { url, answer } = await asked(ada);
+    const large = await put(ada, url, new Uint8Array(1001), chosen);
+    expect([large.status, await large.json()]).toEqual([
+      400,
+      { error: expect.stringMatching(/1001 bytes \(limit 1000\)/) },
+    ]);
+    expect((await put(ada, url, csv, chosen)).status).toBe(201);
+    expect(await answer("accept")).toContain("a,b");
+  });
+
+  test.each<[what: string, headers: Record<string, string>, status: number]>([
+    ["no size", { range: "bytes 0-3/*" }, 400],
+    ["a name that is a path", { "x-file-name": "..%2F..%2Fa.csv" }, 201],
+    ["a name that is none", { "x-file-name": "%2E%2E" }, 400],
+    ["a media type that is none", { "content-type": "x" }, 201],
+  ])("with %s has a clear end", async (_what, headers, status) => {
+    const ada = await sender();
+    const { url, answer } = await asked(ada);
+    const response = await put(ada, url, csv, headers);
+    const body = (await response.json()) as Json;
+    expect(response.status).toBe(status);
+    expect(body["error"] ?? body["name"]).toMatch(status === 201 ? /^(a\.csv|file)$/ : /size|name/);
+    if (status !== 201) await put(ada, url, csv, chosen);
+    expect(await answer("accept")).toContain("a,b");
+  });
+
+  test("is over when nobody sends it in time", async () => {
+    const ada = await sender();
+    const { url, answer } = await asked(ada);
+    clock.aheadMs += 15 * 60_000 + 1;
+    const response = await ada.fetch(url, page);
+    expect([response.status, await response.text()]).toEqual([
+      404,
+      expect.stringMatching(/This page is over/),
+    ]);
+    expect(await answer("accept")).toMatch(/askFile\(\): The file has not come in time/);
+  });
+
+  test("counts for its caller from when its size is known", async () => {
+    const ada = await sender({}, newCaller());
+    const { url } = await asked(ada);
+    await put(ada, url, csv.subarray(0, 1), { range: "bytes 0-0/4" });
+    const other = await put(ada, url, csv.subarray(1), { range: "bytes 1-3/9" });
+    expect(other.status).toBe(409);
+    expect(await rowsOf(ada)).toMatchObject({ stored_files: 1, file_pieces: 1 });
+  });
+});
