@@ -23,6 +23,13 @@ export default defineServlet({
         return [await store(await given.bytes(), { name: \`\${given.name} of \${size}\`, mimeType: given.mimeType }), tail];
       },
     },
+    ask: {
+      description: "Asks for a file",
+      async handler(_: {}, context) {
+        const given = await context.askFile({ message: "Which?", accept: [".csv"], mostBytes: 10 });
+        return given === undefined ? "none" : given.text();
+      },
+    },
     write: {
       description: "Writes a text",
       handler: async (_: {}, context) => [await context.file("ü", { name: "a.txt" })],
@@ -46,6 +53,13 @@ async def copy(ctx: Context, of: Annotated[str, file(accept=["text/*"], most_byt
     tail = (await given.bytes(size - 3)).decode()
     link = await ctx.file(await given.bytes(), name=f"{given.name} of {size}", mime_type=given.mime_type)
     return [link, tail]
+
+
+@tool
+async def ask(ctx: Context) -> str:
+    "Asks for a file"
+    given = await ctx.ask_file("Which?", accept=[".csv"], most_bytes=10)
+    return "none" if given is None else await given.text()
 
 
 @tool
@@ -131,6 +145,47 @@ describe.each([
       { payload: { mimeType: "text/plain; charset=utf-8", start: 0, isLast: true } },
     ]);
     expect(written[0]!.bytes.toString()).toBe("ü");
+  });
+
+  test("asks for a file, and waits until it is there", async () => {
+    const servlet = await loaded(file, text);
+    const { hostFunctions } = hostWith(Buffer.from("a,b"));
+    const asked: unknown[] = [];
+    let looks = 0;
+    const uri = "stored-file://AAAAAAAAAAAAAAAAAAAAAA";
+    const all = {
+      ...hostFunctions,
+      "transfers.ask": (payload: unknown) => {
+        asked.push(payload);
+        return { uri, url: "https://a.example/files/in/x" };
+      },
+      "transfers.arrived": () => ++looks % 3 === 0,
+    };
+    const ask = async (action: string) => {
+      const script = {
+        hostFunctions: all,
+        answers: { "elicitation/create": [{ action }] } as never,
+      };
+      const { result, ...more } = await servlet.callTool("ask", {}, script);
+      return [(result.content[0] as { text: string }).text, more.asked] as const;
+    };
+    const [given, asks] = await ask("accept");
+    expect([given, looks, asked]).toEqual([
+      "a,b",
+      3,
+      [{ message: "Which?", accept: [".csv"], mostBytes: 10 }],
+    ]);
+    expect(asks).toMatchObject([
+      {
+        params: {
+          mode: "url",
+          message: "Which?",
+          url: "https://a.example/files/in/x",
+          elicitationId: uri,
+        },
+      },
+    ]);
+    expect((await ask("decline"))[0]).toBe("none");
   });
 
   test("takes a file that is in the argument itself", async () => {
