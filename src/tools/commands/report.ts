@@ -11,7 +11,7 @@ import { type Prepared } from "../bundle/wasm/prepare.ts";
 import { isInterpreted } from "../bundle/source.ts";
 import { asModelsSee, tokensOf } from "../../server/kernel/servlets/concerns.ts";
 import { schedulesOf } from "../../server/features/installs/permissions.ts";
-import { eventsOf, filesOf } from "../../server/features/installs/permissions.ts";
+import { eventsOf, fileUseOf } from "../../server/features/installs/permissions.ts";
 import { isForModels } from "../../server/kernel/core/views.ts";
 import { DOCS } from "../bundle/own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
@@ -85,7 +85,7 @@ export function servletReport(examined: Examined): string {
     ["may call", manifest.may_call?.join(", ")],
     ["runs by itself", schedulesOf(manifest).join(", ")],
     ["emits", eventsOf(manifest).join(", ")],
-    ["files", filesOf(manifest).join(", ")],
+    ["files", fileUseOf(manifest).join(", ")],
     ["webhooks", webhooksOf(manifest).join(", ")],
     ...(outline === undefined ? [] : imports(outline, examined)),
   ];

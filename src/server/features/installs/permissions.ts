@@ -22,7 +22,7 @@ export function permissionsOf({
     ["It may read these secrets", secretsOf(manifest)],
     ["It may use its callers' accounts", accountsOf(manifest)],
     ["It emits these events", eventsOf(manifest)],
-    ["It makes or takes files", filesOf(manifest)],
+    ["It makes or takes files", fileUseOf(manifest)],
     ["It receives requests of other services at these webhooks", webhooksOf(manifest)],
     ["It gets these settings", settingsOf(manifest)],
     ["It keeps memory and files for", keptFor(manifest)],
@@ -94,7 +94,7 @@ export const eventsOf = ({ events = {} }: Manifest): string[] =>
   Object.entries(events).map(([name, { to }]) => (to ? `${asOne(name)} (to ${to})` : asOne(name)));
 
 /** Whether a servlet makes or takes files of its callers. */
-export const filesOf = ({ files }: Manifest): string[] =>
+export const fileUseOf = ({ files }: Manifest): string[] =>
   files === undefined
     ? []
     : [
