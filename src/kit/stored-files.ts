@@ -5,7 +5,13 @@ import type { ContentBlock } from "./types.ts";
 /** Bytes that are sent to the host, or read from it, at once. */
 const PART_BYTES = 512 * 1024;
 
-/** A link to a file that `context.file` has stored: a block of content for the result of a tool. */
+/**
+ * A link to a file that `context.file` has stored: a block of content for the result of a tool.
+ *
+ * @example
+ * const link: FileLink = await context.file("a,b", { name: "table.csv", mimeType: "text/csv" });
+ * return ["Here is the table.", link];
+ */
 export type FileLink = ContentBlock & { type: "resource_link" };
 
 /**
@@ -38,7 +44,7 @@ export async function storeFile(
  * A file that the caller has passed to a tool.
  *
  * @example
- * const csv: PassedFile = await context.open(table);
+ * const csv: PassedFile = await context.open("data:text/csv,1%2C2");
  * return `${(await csv.text()).split("\n").length} lines`;
  */
 export interface PassedFile {

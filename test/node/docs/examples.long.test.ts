@@ -81,6 +81,11 @@ ${names.map((name) => `  ${name}: { handler: async (args, context) => (await ${n
         },
         hostFunctions: {
           "schedules.list": () => [{ id: "a", tool: "b", arguments: {}, next: null, last: null }],
+          "transfers.write": () => ({
+            type: "resource_link",
+            uri: "https://a.example/1",
+            name: "a",
+          }),
         },
       },
     );
