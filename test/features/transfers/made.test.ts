@@ -373,6 +373,14 @@ describe("a result of more characters than the manifest allows", () => {
     expect((await ada.call("list_rows", { count: 3 })).structuredContent.rows).toHaveLength(3);
   });
 
+  test("stays whole for a servlet that has called the tool", async () => {
+    const { fitResult } = await import("../../../src/server/features/transfers/large-results.ts");
+    const result = { content: [{ type: "text" as const, text: "x".repeat(9000) }] };
+    const tool = { own: "say", servlet: { manifest: { files: { resultsOver: 5000 } } } } as never;
+    const call = { share: { fuel: 1, waitMs: 1 } } as never;
+    expect(fitResult({} as never, () => undefined)(result, { tool, call })).toBe(result);
+  });
+
   test("that cannot be stored is an error with its first part", async () => {
     const ada = await sender();
     limited({ callerTransfers: 0 });

@@ -587,10 +587,11 @@ describe("a server without sign-in", () => {
     expect(await measured(other, uri)).toMatch(/no such file of yours/);
     const { content } = await one.call("link_file", { data: uri });
     expect(await (await other.fetch(content[0].uri)).text()).toBe("mine");
-    expect(
-      (await senderOf(server, "nobody").call("upload_file", { name: "a", size: 1 })).content[0]
-        .text,
-    ).toBeDefined();
+    const unknown = senderOf(server, "nobody");
+    expect(await measured(unknown, await unknown.upload("a.txt", "of anybody"))).toMatchObject({
+      begins: "of anybody",
+    });
+    expect(await measured(unknown, uri)).toMatch(/no such file of yours/);
   });
 });
 

@@ -17,7 +17,9 @@ export const fitResult =
   (result, { tool, call }) => {
     const most = tool.servlet.manifest.files?.resultsOver ?? Infinity;
     const text = textOf(result);
-    if (result.isError === true || text.length <= most) return result;
+    // A servlet or a script that has called the tool gets all of it.
+    const isNested = call.share !== undefined;
+    if (isNested || result.isError === true || text.length <= most) return result;
     const isJson = jsonIn(text) !== undefined;
     const spec = {
       name: `${tool.own}.${isJson ? "json" : "txt"}`,

@@ -2,7 +2,7 @@
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { callerKey } from "../../kernel/core/callers.ts";
 import { Fault } from "../../kernel/core/errors.ts";
-import type { Principal } from "../../kernel/core/model.ts";
+import { ANONYMOUS, type Principal } from "../../kernel/core/model.ts";
 import { retry } from "../../kernel/core/retry.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
 import type { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
@@ -27,7 +27,7 @@ export interface TransferStore {
   objects: DurableObjectNamespace<TransfersObject>;
   tokens: CallerTokens;
   bucket?: R2Bucket | undefined;
-  countStored(caller: string, bytes?: number): Promise<void>;
+  countStored(caller: string | undefined, bytes?: number): Promise<void>;
 }
 
 /** A file that is to be made. */
@@ -54,7 +54,7 @@ export class StoredFiles {
     const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType), size };
     const token = await this.#store.tokens.newToken(caller, useOf("upload"));
     const upload = await hexDigest(token);
-    await this.#store.countStored(caller, size);
+    await this.#store.countStored(callerKey(owner), size);
     return { id: await this.#create(owner, { ...spec, upload }), token };
   }
 
@@ -63,7 +63,7 @@ export class StoredFiles {
     const caller = keyOf(owner);
     const token = await this.#store.tokens.newToken(caller, useOf("upload"));
     const upload = await hexDigest(token);
-    await this.#store.countStored(caller);
+    await this.#store.countStored(callerKey(owner));
     const spec = { name: "file", mimeType: mediaTypeOf(), upload, request };
     return { id: await this.#create(owner, spec), token };
   }
@@ -146,7 +146,7 @@ export class StoredFiles {
   async append(owner: Principal, { id, start }: { id: string; start: number }, bytes: Uint8Array) {
     const caller = keyOf(owner);
     const { bucket, countStored } = this.#store;
-    await countStored(caller, bytes.length);
+    await countStored(callerKey(owner), bytes.length);
     const object = await this.#ofCaller(caller);
     const of = { id, start, profile: profileOf(owner) };
     if (bucket === undefined) return void unsettled(await object.append(of, bytes));
@@ -268,15 +268,11 @@ const ownerOf = ({ name, scopes, address, profile }: Principal): Principal => ({
   ...(profile !== undefined && { profile }),
 });
 
-/** The key of a caller. Throws `invalid_params` if nothing is known of it. */
-function keyOf(owner: Principal): string {
-  const key = callerKey(owner);
-  if (key !== undefined) return key;
-  throw new Fault(
-    "invalid_params",
-    "Files belong to a caller, and this server cannot tell who is calling. Its owner gives it keys or a sign-in (docs/access.md).",
-  );
-}
+/**
+ * The key of a caller. Callers of whom nothing is known share their room, and are told apart by the ids of their files,
+ * which nobody can guess.
+ */
+const keyOf = (owner: Principal): string => callerKey(owner) ?? ANONYMOUS.name;
 
 const missing = (): Fault =>
   new Fault("unavailable", "The bytes of this file are gone. Make or send it again.");
