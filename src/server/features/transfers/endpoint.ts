@@ -2,13 +2,7 @@
 import { Fault, httpStatus, report, retryAfterOf } from "../../kernel/core/errors.ts";
 import { isObject } from "../../kernel/core/model.ts";
 import { percentDecoded } from "../../kernel/core/text.ts";
-import {
-  acceptsPages,
-  asStream,
-  contentTypeOf,
-  jsonHeaders,
-  lengthOf,
-} from "../../kernel/http/body.ts";
+import { acceptsPages, contentTypeOf, jsonHeaders, lengthOf } from "../../kernel/http/body.ts";
 import type { Site } from "../../kernel/http/site.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import {
@@ -149,7 +143,7 @@ export async function sendFile(
   if (!isWhole) headers.set("content-range", `bytes ${start}-${start + length - 1}/${size}`);
   const status = isWhole ? 200 : 206;
   if (raw.method === "HEAD" || length === 0) return new Response(null, { status, headers });
-  return asStream(new Response(await files.stream(owner, file.id, range), { status, headers }));
+  return new Response(await files.stream(owner, file.id, range), { status, headers });
 }
 
 /** The range that is asked for; undefined if it is beyond the file's end. Several ranges are answered by the whole file. */

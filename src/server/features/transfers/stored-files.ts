@@ -6,6 +6,7 @@ import { ANONYMOUS, type Principal } from "../../kernel/core/model.ts";
 import { retry } from "../../kernel/core/retry.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
 import type { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
+import { Chunks } from "./chunks.ts";
 import { limits } from "./limits.ts";
 import {
   fileNameOf,
@@ -186,8 +187,9 @@ export class StoredFiles {
     let at = 0;
     const object = await this.#ofCaller(keyOf(owner));
     for await (const piece of this.#bytesOf(object, id, { start, length })) {
-      bytes.set(piece, at);
-      at += piece.length;
+      const some = piece instanceof ReadableStream ? await new Response(piece).bytes() : piece;
+      bytes.set(some, at);
+      at += some.length;
     }
     return bytes;
   }
@@ -199,22 +201,19 @@ export class StoredFiles {
     return object && retry(async () => object.download(digest));
   }
 
-  /** The bytes of a part of a file, of which little is in memory at once. */
+  /** The bytes of a part of a file, of which little is in memory at once: with a bucket, the platform pipes them. */
   async stream(owner: Principal, id: string, part: FileRange): Promise<ReadableStream<Uint8Array>> {
+    const { readable, writable } = new FixedLengthStream(part.length);
     const pieces = this.#bytesOf(await this.#ofCaller(keyOf(owner)), id, part);
-    return new ReadableStream(
-      {
-        async pull(controller) {
-          const { done, value } = await pieces.next();
-          if (done === true) controller.close();
-          else controller.enqueue(value);
-        },
-        async cancel() {
-          await pieces.return(undefined);
-        },
-      },
-      { highWaterMark: 0 },
-    );
+    const send = async () => {
+      for await (const piece of pieces)
+        if (piece instanceof ReadableStream) await piece.pipeTo(writable, { preventClose: true });
+        else await written(piece, writable);
+      await writable.close();
+    };
+    // The reader learns by the length that bytes are missing; it may also have left.
+    void send().catch((error: unknown) => writable.abort(error).catch(() => {}));
+    return readable;
   }
 
   /** Deletes all files of a caller, by its key. */
@@ -223,7 +222,11 @@ export class StoredFiles {
     await retry(async () => object.forget());
   }
 
-  async *#bytesOf(object: Stub, id: string, part: FileRange): AsyncGenerator<Uint8Array> {
+  async *#bytesOf(
+    object: Stub,
+    id: string,
+    part: FileRange,
+  ): AsyncGenerator<Uint8Array | ReadableStream<Uint8Array>> {
     if (part.length === 0) return;
     const end = part.start + part.length;
     for (const { start, length, key } of await retry(async () => object.pieces(id, part))) {
@@ -237,7 +240,7 @@ export class StoredFiles {
       }
       const found = await this.#store.bucket?.get(key, { range: { offset, length: count } });
       if (found === null || found === undefined) throw missing();
-      yield* found.body;
+      yield found.body;
     }
   }
 
@@ -254,6 +257,13 @@ export class StoredFiles {
   #at(place: string): Stub {
     return this.#store.objects.getByName(`caller ${place}`);
   }
+}
+
+/** Writes bytes, and waits until they are read. */
+async function written(bytes: Uint8Array, into: WritableStream<Uint8Array>): Promise<void> {
+  const writer = into.getWriter();
+  await writer.write(bytes);
+  writer.releaseLock();
 }
 
 const useOf = (use: TokenUse): string => `${use} of a file`;
@@ -293,26 +303,26 @@ async function pumped(
   { length, ended }: { length: number; ended: Promise<"ended"> },
 ): Promise<void> {
   const writer = into.getWriter();
-  const reader = body?.getReader();
+  const chunks = body && new Chunks(body);
   let at = 0;
   const step = async (): Promise<"more" | "whole"> => {
-    const read = await reader?.read();
-    if (read?.value === undefined) return "whole";
-    at += read.value.length;
+    const chunk = await chunks?.next();
+    if (chunk === undefined) return "whole";
+    at += chunk.length;
     if (at > length) throw new Error("the body is longer than announced");
-    await writer.write(read.value);
+    await writer.write(chunk);
     return "more";
   };
   try {
     for (;;) {
       const next = await Promise.race([inTime(step()), ended]);
       if (next === "whole") break;
-      if (next === "ended") return void reader?.cancel().catch(() => {});
+      if (next === "ended") return void chunks?.cancel();
     }
     if (at < length) throw new Error("the body is shorter than announced");
     await Promise.race([writer.close(), ended]);
   } catch (cause) {
-    const left = Promise.allSettled([writer.abort(cause), reader?.cancel(cause)]);
+    const left = Promise.allSettled([writer.abort(cause), chunks?.cancel(cause)]);
     await Promise.race([left, ended]);
     throw cutOff(cause);
   }

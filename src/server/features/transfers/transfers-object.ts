@@ -7,6 +7,7 @@ import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { firstRow, hasRow, hasTable } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
+import { Chunks } from "./chunks.ts";
 import { limits } from "./limits.ts";
 import type {
   ChosenFile,
@@ -450,10 +451,11 @@ export class TransfersObject extends DurableObject<object> {
 
 /** The bytes of a stream in parts that fit a row. */
 async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const chunks = new Chunks(body);
   const part = new Uint8Array(PART);
   let length = 0;
   try {
-    for await (let rest of body)
+    for (let rest = await chunks.next(); rest !== undefined; rest = await chunks.next())
       while (rest.length > 0) {
         const fits = rest.subarray(0, PART - length);
         part.set(fits, length);
@@ -465,6 +467,9 @@ async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
       }
   } catch (cause) {
     throw cutOff(cause);
+  } finally {
+    // Whoever sends them may still have some.
+    void chunks.cancel();
   }
   if (length > 0) yield part.subarray(0, length);
 }

@@ -94,11 +94,17 @@ test("a large file goes in by parts and out by a link, and little of it is in me
   });
   const { content } = await call("link_file", { data: uri });
   let length = 0;
+  const [expected, found] = [createHash("sha256"), createHash("sha256")];
+  for await (const piece of bytesOf(0, SIZE)) expected.update(piece);
   const out = await memoryOf(async () => {
     const response = await fetch(content[0].uri);
-    for await (const piece of response.body!) length += piece.length;
+    for await (const piece of response.body!) {
+      length += piece.length;
+      found.update(piece);
+    }
   });
   expect(length).toBe(SIZE);
+  expect(found.digest("hex")).toBe(expected.digest("hex"));
   const { content: shown } = await call("read_stored_file", { file: uri, offset: SIZE - 3 });
   const last = ((SIZE / MB) * 4 - 1) % 251;
   expect([...Buffer.from(shown[0].resource.blob, "base64")]).toEqual([last, last, last]);
