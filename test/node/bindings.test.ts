@@ -21,7 +21,11 @@ const declared = [
   ...source.matchAll(/^ +\/\*\* (.+) \*\/\n +(\w+)\?: (?:DurableObjectNamespace<(\w+)>|\w+);/gm),
 ].map(([, meaning, name, objects]) => ({ meaning, name: name!, objects }));
 /** Classes that deployments know by another name than the code. */
-const DEPLOYED: Record<string, string> = { PersonObject: "Profile", HookObject: "Hooks", TransfersObject: "Transfers" };
+const DEPLOYED: Record<string, string> = {
+  PersonObject: "Profile",
+  HookObject: "Hooks",
+  TransfersObject: "Transfers",
+};
 const objects = declared.flatMap(({ name, objects: of }) =>
   of === undefined ? [] : [[name, DEPLOYED[of] ?? of]],
 );

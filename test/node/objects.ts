@@ -13,6 +13,10 @@ export function objectsIn(checkout: string): Record<string, string> {
 }
 
 /** Also those that it has as comments, since no servlet of the project needs them: tests' servlets do. */
-export const TEST_OBJECTS = { ...objectsIn(join(import.meta.dirname, "../..")), HOOKS: "Hooks", TRANSFERS: "Transfers" };
+export const TEST_OBJECTS = {
+  ...objectsIn(join(import.meta.dirname, "../..")),
+  HOOKS: "Hooks",
+  TRANSFERS: "Transfers",
+};
 
 export const OBJECTS = objectsIn(join(import.meta.dirname, "../.."));
