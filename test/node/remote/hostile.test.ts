@@ -5,7 +5,9 @@ import { configureLimits, limits } from "../../../src/server/kernel/core/limits.
 import { renewRemote } from "../../../src/languages/remote/servlet.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { remoteServer, type RemoteServer } from "./remote-servers.ts";
-import { loadedRemote, madeRemote, online } from "./under-test.ts";
+import { loadedRemote, madeRemote, online, removeRemotes } from "./under-test.ts";
+
+afterAll(removeRemotes);
 
 type Answer = (body: any, response: ServerResponse, request: IncomingMessage) => unknown;
 

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { serveTests } from "../http/serving.ts";
 import { stop, type Served } from "../workerd.ts";
-import { loadedRemote, online } from "./under-test.ts";
+import { loadedRemote, online, removeRemotes } from "./under-test.ts";
+
+afterAll(removeRemotes);
 
 let served: Served;
 beforeAll(async () => {

@@ -2,7 +2,9 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { modernServer, sessionServer } from "./remote-servers.ts";
-import { loadedRemote, online } from "./under-test.ts";
+import { loadedRemote, online, removeRemotes } from "./under-test.ts";
+
+afterAll(removeRemotes);
 
 const modern = await modernServer();
 const sessions = await sessionServer();

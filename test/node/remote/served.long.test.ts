@@ -1,5 +1,5 @@
 /** Servlets of other MCP servers in workerd, where processes on either side are killed. */
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { LANGUAGES } from "../../../src/languages/index.ts";
@@ -67,7 +67,10 @@ export default worker;
   await start();
 }, 120_000);
 
-afterAll(() => Promise.all([stop(served), modern.close(), stored.close(), plain.close()]));
+afterAll(async () => {
+  await Promise.all([stop(served), modern.close(), stored.close(), plain.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
 
 const META = "io.modelcontextprotocol/";
 const TASKS = { extensions: { [`${META}tasks`]: {} } };

@@ -1,7 +1,12 @@
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { remoteServlet } from "../../../src/languages/remote/servlet.ts";
 import { loadServlet } from "../../../src/tools/testing/index.ts";
+
+const scratch: string[] = [];
+/** Removes the folders of all servlets: to be called at the end of each file. */
+export const removeRemotes = (): Promise<unknown> =>
+  Promise.all(scratch.splice(0).map((one) => rm(one, { recursive: true, force: true })));
 
 type Choice = Partial<Parameters<typeof remoteServlet>[2]>;
 
@@ -10,7 +15,9 @@ export async function madeRemote(url: string, choice: Choice = {}) {
   const variables = async () => ({ NOTES_KEY: "secret-key" });
   const { files, notes } = await remoteServlet("notes", url, { variables, ...choice });
   await mkdir(".bundle", { recursive: true });
-  const folder = join(await mkdtemp(join(".bundle", "remote-")), "notes");
+  const above = await mkdtemp(join(".bundle", "remote-"));
+  scratch.push(above);
+  const folder = join(above, "notes");
   await mkdir(folder);
   for (const [name, text] of files) await writeFile(join(folder, name), text);
   return { files, notes, folder };
