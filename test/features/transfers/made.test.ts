@@ -342,7 +342,7 @@ describe("a servlet", () => {
 describe("a result of more characters than the manifest allows", () => {
   test("becomes a file, with its first part and how to read on", async () => {
     const ada = await sender();
-    const { content } = await ada.call("say", { length: 30_000 });
+    const { content } = await ada.call("say_words", { length: 30_000 });
     const [first, note, link] = content;
     expect(first.text.length).toBeLessThanOrEqual(5000);
     expect(first.text.endsWith("\n")).toBe(true);
@@ -367,16 +367,16 @@ describe("a result of more characters than the manifest allows", () => {
 
   test("at the limit stays as it is, and so does an error", async () => {
     const ada = await sender();
-    expect((await ada.call("say", { length: 5000 })).content).toHaveLength(1);
-    expect((await ada.call("say", { length: 5001 })).content).toHaveLength(3);
-    expect((await ada.call("say", { length: 9000, fails: true })).content).toHaveLength(1);
+    expect((await ada.call("say_words", { length: 5000 })).content).toHaveLength(1);
+    expect((await ada.call("say_words", { length: 5001 })).content).toHaveLength(3);
+    expect((await ada.call("say_words", { length: 9000, fails: true })).content).toHaveLength(1);
     expect((await ada.call("list_rows", { count: 3 })).structuredContent.rows).toHaveLength(3);
   });
 
   test("stays whole for a servlet that has called the tool", async () => {
     const { fitResult } = await import("../../../src/server/features/transfers/large-results.ts");
     const result = { content: [{ type: "text" as const, text: "x".repeat(9000) }] };
-    const tool = { own: "say", servlet: { manifest: { files: { resultsOver: 5000 } } } } as never;
+    const tool = { own: "say_words", servlet: { manifest: { files: { resultsOver: 5000 } } } } as never;
     const call = { share: { fuel: 1, waitMs: 1 } } as never;
     expect(fitResult({} as never, () => undefined)(result, { tool, call })).toBe(result);
   });
@@ -384,7 +384,7 @@ describe("a result of more characters than the manifest allows", () => {
   test("that cannot be stored is an error with its first part", async () => {
     const ada = await sender();
     limited({ callerTransfers: 0 });
-    const { content, isError } = await ada.call("say", { length: 30_000 });
+    const { content, isError } = await ada.call("say_words", { length: 30_000 });
     expect(isError).toBe(true);
     expect(content[0].text.length).toBeLessThanOrEqual(5000);
     expect(content[1].text).toMatch(/30000 characters \(limit 5000\), and could not be stored/);

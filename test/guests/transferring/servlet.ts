@@ -94,7 +94,7 @@ export default defineServlet({
         return JSON.parse((globalThis as any).__host.call("call_host", asked));
       },
     },
-    say: {
+    say_words: {
       description: "Returns a text of so many characters, in lines",
       input: {
         type: "object",

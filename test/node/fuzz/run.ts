@@ -50,7 +50,7 @@ const MOST_FAILURES = 100;
 
 /** Lines that the log may have: those of guests, and those about clients that leave and requests lost with them. */
 const HARMLESS =
-  /^\s*$|^Refused in the last (?!.* internal )|^\[[\w-]+\] (?!.* internal after )|^  |disconnected|support HTTPS|failed to lookup address|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|Network connection lost|retryable: true|^\}$/;
+  /^\s*$|^Refused in the last (?!.* internal )|^\[[\w-]+\] (?!.* internal after )|^  |disconnected|support HTTPS|failed to lookup address|NOSENTRY|Broken pipe|ECONNRESET|stack: |abort: |client does not read|its client has not read|Network connection lost|retryable: true|^\}$/;
 
 export async function fuzz({ seed, steps, folder, step: only, log }: Options): Promise<Outcome> {
   const failures: string[] = [];

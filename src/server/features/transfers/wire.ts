@@ -64,14 +64,20 @@ export function withFileArguments(tool: Tool): Tool | undefined {
   return inputSchema === tool.inputSchema ? undefined : { ...tool, inputSchema };
 }
 
+/** How deep in a schema files are looked for. */
+const DEPTH = 32;
+
 /** The schema with the keyword of the drafts; the same one if nothing in it is a file. */
-function listedSchema(schema: unknown): unknown {
+function listedSchema(schema: unknown, depth = 0): unknown {
+  if (depth > DEPTH) return schema;
   if (Array.isArray(schema)) {
-    const all = schema.map(listedSchema);
+    const all = schema.map((one) => listedSchema(one, depth + 1));
     return all.every((one, at) => one === schema[at]) ? schema : all;
   }
   if (!isObject(schema)) return schema;
-  const entries = Object.entries(schema).map(([key, value]) => [key, listedSchema(value)] as const);
+  const entries = Object.entries(schema).map(
+    ([key, value]) => [key, listedSchema(value, depth + 1)] as const,
+  );
   const changed: Json = entries.every(([key, value]) => value === schema[key])
     ? schema
     : Object.fromEntries(entries);

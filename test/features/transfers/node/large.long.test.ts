@@ -117,7 +117,7 @@ test("twenty files at once arrive, and others are served meanwhile", async () =>
   const over = new AbortController();
   const others = async () => {
     while (!over.signal.aborted) {
-      await call("say", { length: 10 }, "bob");
+      await call("say_words", { length: 10 }, "bob");
       answered++;
     }
   };

@@ -62,7 +62,7 @@ export { other as default };`,
     [
       "what is for tests",
       tool("return loadServlet.name;", 'import { loadServlet } from "edge-servlets/testing";\n'),
-      /edge-servlets\/files and edge-servlets\/api[\s\S]*servlet\.js:2:28/,
+      /edge-servlets\/api and edge-servlets\/remote[\s\S]*servlet\.js:2:28/,
     ],
     [
       "top-level await",
