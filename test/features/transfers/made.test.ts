@@ -376,7 +376,10 @@ describe("a result of more characters than the manifest allows", () => {
   test("stays whole for a servlet that has called the tool", async () => {
     const { fitResult } = await import("../../../src/server/features/transfers/large-results.ts");
     const result = { content: [{ type: "text" as const, text: "x".repeat(9000) }] };
-    const tool = { own: "say_words", servlet: { manifest: { files: { resultsOver: 5000 } } } } as never;
+    const tool = {
+      own: "say_words",
+      servlet: { manifest: { files: { resultsOver: 5000 } } },
+    } as never;
     const call = { share: { fuel: 1, waitMs: 1 } } as never;
     expect(fitResult({} as never, () => undefined)(result, { tool, call })).toBe(result);
   });
