@@ -4,9 +4,10 @@ import { retry } from "../../kernel/core/retry.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import { objectClassWith } from "../../kernel/object-class.ts";
 import { peopleFeature } from "../people/feature.ts";
+import { Starts } from "../tasks/starts.ts";
 import { scheduleFunctions, type SchedulesOf } from "./functions.ts";
 import { declaredIn } from "./schedule.ts";
-import { Schedules } from "./schedules.ts";
+import { Schedules, type ScheduleServer } from "./schedules.ts";
 import { schedulesPage } from "./schedules-page.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -16,13 +17,26 @@ declare module "../../kernel/bindings.ts" {
   }
 }
 
+/** Owners whose runs are made at once, as a factor of the runs that begin at once: making one mostly waits for storage. */
+const MADE_AT_ONCE = 3;
+
 /** Runs of servlets at set times: those of their manifests, and those that callers have made. */
 export const schedulesFeature: Feature = {
   name: "schedules",
   needs: [peopleFeature],
   start(kernel) {
     const { SCHEDULES: objects } = kernel.env;
-    const parts = { objects: { Schedules: objectClassWith(() => kernel.sealing, Schedules) } };
+    const makings = new Starts(MADE_AT_ONCE);
+    const parts = {
+      objects: {
+        Schedules: objectClassWith((): ScheduleServer => {
+          const { authenticator, rateLimiter, sealing, unattended } = kernel;
+          const registry = () => kernel.registry();
+          const given = { authenticator, rateLimiter, registry, makings, sealer: sealing.sealer };
+          return { ...given, ...(unattended && { unattended }) };
+        }, Schedules),
+      },
+    };
     if (objects === undefined || kernel.unattended === undefined) return parts;
     const of: SchedulesOf = (caller) => objects.getByName(caller);
     return {

@@ -27,7 +27,7 @@ const own = addLimits({
     runRetryMs: 10_000,
     /** Runs in a row that were refused, before the schedule is paused. */
     refusedRuns: 10,
-    /** Runs of one owner that begin at once; the rest follow. Tasks limit how many of all owners run. */
-    runsAtOnce: 4,
+    /** The pause of an owner between two runs that are due: workerd looks for requests only when it is idle. */
+    makingPauseMs: 2,
   },
 });

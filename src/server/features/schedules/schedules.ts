@@ -8,6 +8,7 @@ import type { Registry } from "../../kernel/servlets/registry.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { hasTable } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
+import type { Starts } from "../tasks/starts.ts";
 import type { UnattendedRuns } from "../tasks/unattended.ts";
 import { limits } from "./limits.ts";
 import {
@@ -23,6 +24,8 @@ import { firstDue, timesOf, type Times } from "./times.ts";
 /** The parts of the server that schedules use. */
 export interface ScheduleServer {
   readonly sealer: Sealer;
+  /** Limits how many owners' runs are made at once in an isolate. */
+  readonly makings: Starts;
   readonly unattended?: UnattendedRuns;
   readonly authenticator: Pick<Authenticator, "current">;
   readonly rateLimiter: { count(caller: string): Promise<void> };
@@ -219,9 +222,20 @@ export class Schedules extends DurableObject<object> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
-      const due = () => this.#rows("next <= ?", now).slice(0, limits.runsAtOnce);
-      while (due().length > 0)
-        await this.#inTurn(() => Promise.all(due().map((row) => this.#serve(row, now))));
+      const due = () => this.#rows("next <= ?", now).at(0);
+      while (due() !== undefined) {
+        const made = await this.#server.makings.take(this.#owner);
+        try {
+          await this.#inTurn(async () => {
+            const row = due();
+            if (row !== undefined) await this.#serve(row, now);
+          });
+          // Requests have to be served between so many runs.
+          await scheduler.wait(limits.makingPauseMs);
+        } finally {
+          made();
+        }
+      }
       await this.#plan();
     });
   }
