@@ -43,6 +43,41 @@ test("so many begin at once as may, and another when one has begun", async () =>
   expect(started.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
+test("those that have waited longest look most often", async () => {
+  const starts = new Starts();
+  await starts.take("a");
+  await starts.take("a");
+  const wait = vi.spyOn(scheduler, "wait").mockImplementation(() => new Promise(() => {}));
+  runs(starts, 50);
+  await soon();
+  const pauses = wait.mock.calls.map(([ms]) => ms);
+  expect(pauses).toEqual(Array.from({ length: 50 }, (_, nth) => Math.max(10, 4 * nth)));
+});
+
+test("one that waited and died is not counted among those that wait", async () => {
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  const starts = new Starts();
+  await starts.take("a");
+  await starts.take("a");
+  const wait = vi.spyOn(scheduler, "wait").mockImplementation(() => new Promise(() => {}));
+  runs(starts, 50);
+  await soon();
+  // Those of 50 that look last do so after 196 ms.
+  now += 60_000 + 200;
+  await starts.take("a");
+  await starts.take("a");
+  runs(starts, 1);
+  await soon();
+  expect(wait.mock.lastCall).toEqual([10]);
+});
+
+test("the limit of some is a multiple of that of others", async () => {
+  const { started } = runs(new Starts(3), 10);
+  await soon();
+  expect(started).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
 test("one of another principal begins beside those that are enough, if these are not its own", async () => {
   const starts = new Starts();
   await starts.take("a");
