@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { ShownSchedule } from "../../../src/server/features/schedules/schedule.ts";
 import {
   clock,
@@ -450,6 +450,23 @@ describe("runs of a schedule", () => {
     expect((await seen()).filter((line) => line.includes("jumpy"))).toHaveLength(2);
     await ringAt(owner, (await one(owner, "it")).next!);
     expect((await seen()).filter((line) => line.includes("jumpy"))).toHaveLength(3);
+  });
+
+  test("that are due at once are made one by one: requests are served in between", async () => {
+    const { owner, call } = stranger();
+    const at = new Date(Date.now() + HOUR).toISOString();
+    for (const id of ["1", "2", "3"]) structured(await call("later", { at, text: id, id }));
+    clock.aheadMs += HOUR;
+    limited({ makingPauseMs: 7 });
+    const made: number[] = [];
+    const wait = scheduler.wait.bind(scheduler);
+    vi.spyOn(scheduler, "wait").mockImplementation(async (ms, ...rest) => {
+      if (ms === 7) made.push((await tasksOf(owner)).length);
+      return wait(ms, ...rest);
+    });
+    await runDurableObjectAlarm(of(owner));
+    vi.restoreAllMocks();
+    expect(made).toEqual([1, 2, 3]);
   });
 
   test("that ask are answered by whoever they are for", async () => {
