@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { buildWorker, cpuMs, serve, stop, type Served } from "../workerd.ts";
@@ -25,18 +25,23 @@ export async function benchSchedules(): Promise<void> {
     const durable = join(folder, "stored");
     await rm(durable, { recursive: true, force: true });
     const served = await serve(folder, { durable });
-    await measure(served, pauseMs);
+    await measure(served, { pauseMs, durable });
     await stop(served);
   }
   await rm(folder, { recursive: true, force: true });
 }
 
-async function measure(served: Served, pauseMs: number): Promise<void> {
+async function measure(
+  served: Served,
+  { pauseMs, durable }: { pauseMs: number; durable: string },
+): Promise<void> {
   const from = Math.ceil((Date.now() + AHEAD_MS) / 1000) * 1000;
   const callers = Array.from({ length: CALLERS }, (_, nth) => `198.51.100.${nth}`);
   const makingMs = await cpuMs(served);
   for (const caller of callers) await call(served, caller, "herd", { count: EACH, from, pauseMs });
   const madeMs = await cpuMs(served);
+  const bytes = await bytesIn(join(durable, "Schedules"));
+  console.log(`  stored: ${Math.round(bytes / CALLERS / EACH)} bytes for each`);
   await pause(Math.max(0, from - 500 - Date.now()));
 
   const calls: number[] = [];
@@ -66,6 +71,13 @@ async function measure(served: Served, pauseMs: number): Promise<void> {
   console.log(`  calls of another caller: ${quantiles(calls)} (${calls.length})`);
   const each = (ms: number) => (ms / CALLERS / EACH).toFixed(2);
   console.log(`  CPU: ${each(madeMs - makingMs)} ms to make one, ${each(ranMs - madeMs)} ms a run`);
+}
+
+/** Bytes of the databases of this class of objects, without their logs. */
+async function bytesIn(folder: string): Promise<number> {
+  const files = (await readdir(folder)).filter((name) => name.endsWith(".sqlite"));
+  const sizes = await Promise.all(files.map(async (name) => (await stat(join(folder, name))).size));
+  return sizes.reduce((all, size) => all + size, 0);
 }
 
 function quantiles(times: readonly number[]): string {
