@@ -21,7 +21,8 @@ import {
   parsed,
   warm,
 } from "./schema.ts";
-import type { StandardSchema } from "./infer.ts";
+import type { JsonSchema, StandardSchema } from "./infer.ts";
+import { askedFile, askedFiles, made } from "./stored-files.ts";
 import { template } from "./templates.ts";
 import type {
   Complete,
@@ -84,6 +85,8 @@ interface Callable {
   what: string;
   handler: ToolSpec["handler"];
   input: StandardSchema | undefined;
+  /** The files that the user is asked for where they are missing. */
+  asked: ReturnType<typeof askedFiles>;
   output: OutputRule;
 }
 
@@ -114,6 +117,7 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
     what: where,
     handler,
     input: isStandardSchema(input) ? input : undefined,
+    asked: made.isFileTaken ? askedFiles(inputSchemaOf(name, input)) : [],
     output: isStandardSchema(output) ? output : output !== undefined,
   };
 }
@@ -121,20 +125,40 @@ function callable(name: string, { handler, input, output }: ToolSpec): Callable 
 /** A tool's list entry. Without `input`, a handler without parameters takes no arguments, and any other handler takes any. */
 function listedTool(name: string, tool: ToolSpec): Json {
   const { input, output, handler, view: _, visibility: __, ...rest } = tool;
-  const what = (side: string) => `The ${side} of the tool "${name}"`;
+  const takesAny = { type: "object", properties: {} };
   return {
     name,
     ...rest,
     inputSchema:
       input === undefined
-        ? {
-            type: "object",
-            properties: {},
-            ...(handler.length === 0 && { additionalProperties: false }),
-          }
-        : objectSchemaOf(input, "input", what("input")),
-    ...(output !== undefined && { outputSchema: jsonSchemaOf(output, "output", what("output")) }),
+        ? { ...takesAny, ...(handler.length === 0 && { additionalProperties: false }) }
+        : withoutAsked(inputSchemaOf(name, input)),
+    ...(output !== undefined && {
+      outputSchema: jsonSchemaOf(output, "output", `The output of the tool "${name}"`),
+    }),
   };
+}
+
+const inputSchemaOf = (tool: string, input: unknown): JsonSchema =>
+  input === undefined ? {} : objectSchemaOf(input, "input", `The input of the tool "${tool}"`);
+
+/** The schema of arguments, of which callers may leave out files that the user is asked for. */
+function withoutAsked(schema: JsonSchema): JsonSchema {
+  const asked = new Set(askedFiles(schema).map(([name]) => name));
+  const { required } = schema;
+  if (asked.size === 0 || !Array.isArray(required)) return schema;
+  return { ...schema, required: required.filter((name: string) => !asked.has(name)) };
+}
+
+/** The arguments with the files that the user was asked for. Throws a `ToolError` if the user sends none. */
+async function withAsked({ asked }: Callable, args: Json): Promise<Json> {
+  const all = { ...args };
+  for (const [name, request] of asked) {
+    if (Object.hasOwn(all, name)) continue;
+    all[name] = await askedFile("file()", request);
+    if (all[name] === undefined) throw new ToolError(`The user sends no file for "${name}".`);
+  }
+  return all;
 }
 
 function toolAnswers(
@@ -152,10 +176,12 @@ function toolAnswers(
       running.what = tool.what;
       try {
         const call = (ready: unknown) => tool.handler(ready as Json, context);
-        const returned =
+        const checked = (given: unknown) =>
           tool.input === undefined
-            ? call(args)
-            : after(parsed(tool.input, args, `The arguments of "${name}" are not valid`), call);
+            ? call(given)
+            : after(parsed(tool.input, given, `The arguments of "${name}" are not valid`), call);
+        const isWhole = tool.asked.every(([one]) => Object.hasOwn(args as Json, one));
+        const returned = isWhole ? checked(args) : after(withAsked(tool, args as Json), checked);
         const result = after(returned, (value) => toolResult(tool.output, name, value));
         return isThenable(result) ? result.then(undefined, toolError) : result;
       } catch (error) {

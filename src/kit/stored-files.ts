@@ -1,5 +1,7 @@
 import { requestOne } from "./asks.ts";
+import { isObject } from "../server/kernel/core/model.ts";
 import { callHost, hostFor, tell } from "./host.ts";
+import type { JsonSchema } from "./infer.ts";
 import type { ContentBlock } from "./types.ts";
 
 /** Bytes that are sent to the host, or read from it, at once. */
@@ -16,11 +18,12 @@ export type FileLink = ContentBlock & { type: "resource_link" };
 
 /**
  * Stores a file for the caller, and returns a link to it for the result: a URL that is valid for some hours, from which anybody
- * who has it may fetch the file. Tools take the file by the URI in its description, and clients read it in parts by that. The media
- * type is that of a text or of bytes by default. Throws an `Error` if the manifest lacks `files`, or there is no room.
+ * who has it may fetch the file. Tools take the file by the URI in its description, and clients read it in parts by that. What does
+ * not fit into memory is given in pieces, such as by a generator or as the `body` of a `Response`. The media type is that of a text
+ * or of bytes by default. Throws an `Error` if the manifest lacks `files`, or there is no room.
  */
 export async function storeFile(
-  content: string | Uint8Array,
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
   {
     name,
     mimeType = typeof content === "string"
@@ -28,17 +31,51 @@ export async function storeFile(
       : "application/octet-stream",
   }: { name: string; mimeType?: string },
 ): Promise<FileLink> {
-  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   let id: string | undefined;
-  for (let start = 0; ; start += PART_BYTES) {
-    const part = bytes.subarray(start, start + PART_BYTES);
-    const isLast = start + PART_BYTES >= bytes.length;
+  let start = 0;
+  const write = async (part: Uint8Array, isLast: boolean): Promise<unknown> => {
     const given = { name, mimeType, start, bytes: part.toBase64(), isLast };
     const answer = await callHost("file()", "transfers.write", { ...(id && { id }), ...given });
-    if (isLast) return answer as FileLink;
-    ({ id } = answer as { id: string });
+    ({ id } = answer as { id?: string });
+    start += part.length;
+    return answer;
+  };
+  let held: Uint8Array = new Uint8Array();
+  for await (const part of partsOf(content)) {
+    if (held.length > 0) await write(held, false);
+    held = part;
   }
+  return (await write(held, true)) as FileLink;
 }
+
+/** The bytes of a content, as many at once as are sent to the host. */
+async function* partsOf(
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  if (typeof content === "string" || content instanceof Uint8Array) {
+    const bytes = bytesOf(content);
+    for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+    return;
+  }
+  let part = new Uint8Array(PART_BYTES);
+  let filled = 0;
+  for await (const piece of content) {
+    for (let bytes = bytesOf(piece); bytes.length > 0;) {
+      const some = bytes.subarray(0, PART_BYTES - filled);
+      part.set(some, filled);
+      filled += some.length;
+      bytes = bytes.subarray(some.length);
+      if (filled < PART_BYTES) continue;
+      yield part;
+      part = new Uint8Array(PART_BYTES);
+      filled = 0;
+    }
+  }
+  yield part.subarray(0, filled);
+}
+
+const bytesOf = (piece: string | Uint8Array): Uint8Array =>
+  typeof piece === "string" ? new TextEncoder().encode(piece) : piece;
 
 /**
  * A file that the caller has passed to a tool.
@@ -85,7 +122,15 @@ export async function askFile(request: {
   accept?: readonly string[];
   mostBytes?: number;
 }): Promise<PassedFile | undefined> {
-  const what = "askFile()";
+  const uri = await askedFile("askFile()", request);
+  return uri === undefined ? undefined : openFile(uri);
+}
+
+/** As `askFile`, for the file's URI; `what` asks, for errors. */
+export async function askedFile(
+  what: string,
+  request: Parameters<typeof askFile>[0],
+): Promise<string | undefined> {
   const { message } = request;
   const { uri, url } = (await callHost(what, "transfers.ask", request)) as Record<
     "uri" | "url",
@@ -98,7 +143,7 @@ export async function askFile(request: {
     pauseMs = Math.min(1.5 * pauseMs, 10_000);
   }
   tell("notify_url_elicitation_completed", { elicitationId: uri });
-  return openFile(uri);
+  return uri;
 }
 
 /** A file in a `data:` URI, as clients pass small ones (SEP-2356). */
@@ -152,7 +197,8 @@ export const made = { isFileTaken: false };
 
 /**
  * The JSON Schema of an argument that is a file, which `context.open` opens. `accept` has media types, such as `image/*`, and ends
- * of names, such as `.csv`; `mostBytes` is its size at most. With zod: `z.string().meta(file())`.
+ * of names, such as `.csv`; `mostBytes` is its size at most. With `ask`, a caller may leave it out: the user is asked for it by this
+ * message, on a page of the server. With zod: `z.string().meta(file())`.
  *
  * @example
  * const input = { type: "object", properties: { table: file({ accept: ["text/csv"] }) } } as const;
@@ -160,8 +206,9 @@ export const made = { isFileTaken: false };
 export function file({
   accept,
   mostBytes,
+  ask,
   description,
-}: { accept?: readonly string[]; mostBytes?: number; description?: string } = {}) {
+}: { accept?: readonly string[]; mostBytes?: number; ask?: string; description?: string } = {}) {
   made.isFileTaken = true;
   return {
     type: "string" as const,
@@ -169,6 +216,18 @@ export function file({
     "x-edge-file": {
       ...(accept && { accept }),
       ...(mostBytes !== undefined && { mostBytes }),
+      ...(ask !== undefined && { ask }),
     },
   };
+}
+
+/** The arguments that the user is asked for where they are missing: those of `file({ ask })`, by name. */
+export function askedFiles(schema: JsonSchema): [string, Parameters<typeof askFile>[0]][] {
+  const { properties } = schema;
+  return Object.entries(isObject(properties) ? properties : {}).flatMap(([name, property]) => {
+    const mark = isObject(property) ? property["x-edge-file"] : undefined;
+    if (!isObject(mark) || typeof mark["ask"] !== "string") return [];
+    const { ask: message, ...bounds } = mark;
+    return [[name, { message, ...bounds } as Parameters<typeof askFile>[0]]];
+  });
 }

@@ -13,7 +13,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from datetime import datetime
-from inspect import Parameter, isasyncgenfunction, isgeneratorfunction, signature
+from inspect import Parameter, isasyncgenfunction, isawaitable, isgeneratorfunction, signature
 from types import UnionType
 from typing import (
     Annotated,
@@ -213,7 +213,16 @@ class _Signature:
 
             def call(arguments: Json) -> Any:
                 made = {name: make() for name, make in makes.items() if name not in arguments}
+                if any(isawaitable(one) for one in made.values()):
+                    return later(made, arguments)
                 return function(**made, **arguments, **more)
+
+            async def later(made: Json, arguments: Json) -> Any:
+                made = {
+                    name: await one if isawaitable(one) else one for name, one in made.items()
+                }
+                result = function(**made, **arguments, **more)
+                return await result if isawaitable(result) else result
 
             return call
         if more:

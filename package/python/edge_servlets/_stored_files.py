@@ -2,13 +2,14 @@
 
 import time
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
 
 from . import _asks
 from ._content import Json, ResourceLink, some
 from ._definitions import definitions
+from ._errors import ToolError
 from ._host import call, call_host
 from ._schema import Field
 
@@ -20,11 +21,13 @@ def file(
     *,
     accept: Sequence[str] | None = None,
     most_bytes: int | None = None,
+    ask: str | None = None,
     description: str | None = None,
 ) -> Any:
     """Says of a `str` argument that it is a file, which `Context.open` opens.
 
-    `accept` has media types, such as `image/*`, and ends of names, such as `.csv`; `most_bytes` is its size at most.
+    `accept` has media types, such as `image/*`, and ends of names, such as `.csv`; `most_bytes` is its size at most. With `ask`, a
+    caller may leave it out: the user is asked for it by this message, on a page of the server.
 
     Example:
         @tool
@@ -32,8 +35,18 @@ def file(
             return (await (await ctx.open(table)).text()).count("\\n")
     """
     definitions.declared.setdefault("files", {})
-    mark = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
-    return Field(description=description, json_schema_extra={"x-edge-file": mark})
+    bounds = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
+    mark = {"x-edge-file": {**bounds, **some(ask=ask)}}
+    if ask is None:
+        return Field(description=description, json_schema_extra=mark)
+
+    async def asked() -> str:
+        uri = await _asked_file("file()", {"message": ask, **bounds})
+        if uri is None:
+            raise ToolError("The user sends no file.")
+        return uri
+
+    return Field(default_factory=asked, description=description, json_schema_extra=mark)
 
 
 class PassedFile:
@@ -87,28 +100,49 @@ def _link_of(answer: Json) -> ResourceLink:
 
 
 async def store_file(
-    _: object, content: str | bytes, *, name: str, mime_type: str | None = None
+    _: object,
+    content: str | bytes | Iterable[str | bytes] | AsyncIterable[str | bytes],
+    *,
+    name: str,
+    mime_type: str | None = None,
 ) -> ResourceLink:
     """Stores a file for the caller, and returns a link to it for the result of a tool.
 
     The link has a URL that is valid for some hours, from which anybody who has it may fetch the file. Tools take the file by the
-    URI in its description, and clients read it in parts by that. The manifest needs `files`. Raises a `RuntimeError` if it lacks
-    that, or there is no room.
+    URI in its description, and clients read it in parts by that. What does not fit into memory is given in pieces, such as by a
+    generator. The manifest needs `files`. Raises a `RuntimeError` if it lacks that, or there is no room.
     """
-    is_text = isinstance(content, str)
-    usual = "text/plain; charset=utf-8" if is_text else "application/octet-stream"
-    data = content.encode(errors="replace") if is_text else bytes(content)
+    usual = "text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream"
     known: Json = {"name": name, "mimeType": mime_type or usual}
+    held = bytearray()
     start = 0
-    while True:
-        part = data[start : start + _PART_BYTES]
-        is_last = start + _PART_BYTES >= len(data)
+
+    async def write(part: bytes | bytearray, is_last: bool) -> Json:
+        nonlocal start
         given = {"start": start, "bytes": b64encode(part).decode(), "isLast": is_last}
-        answer = await call_host("file()", "transfers.write", {**known, **given})
-        if is_last:
-            return _link_of(answer)
-        known["id"] = answer["id"]
-        start += _PART_BYTES
+        answer: Json = await call_host("file()", "transfers.write", {**known, **given})
+        start += len(part)
+        return answer
+
+    async for piece in _pieces_of(content):
+        held += piece.encode(errors="replace") if isinstance(piece, str) else piece
+        # The last part says that it is the last.
+        while len(held) > _PART_BYTES:
+            known["id"] = (await write(held[:_PART_BYTES], False))["id"]
+            del held[:_PART_BYTES]
+    return _link_of(await write(held, True))
+
+
+async def _pieces_of(
+    content: str | bytes | Iterable[str | bytes] | AsyncIterable[str | bytes],
+) -> AsyncIterator[str | bytes]:
+    if isinstance(content, AsyncIterable):
+        async for piece in content:
+            yield piece
+    else:
+        is_whole = isinstance(content, (str, bytes, bytearray, memoryview))
+        for piece in [content] if is_whole else content:
+            yield piece  # type: ignore[misc]
 
 
 async def open_file(_: object, uri: str) -> PassedFile:
@@ -139,11 +173,17 @@ async def ask_file(
     `accept` and `most_bytes` are those of `file`. Raises a `RuntimeError` if the file does not come in time, or the manifest lacks
     `files`.
     """
-    what = "ask_file()"
-    more = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
-    asked = await call_host(what, "transfers.ask", {"message": message, **more})
+    bounds = some(accept=None if accept is None else list(accept), mostBytes=most_bytes)
+    uri = await _asked_file("ask_file()", {"message": message, **bounds})
+    return None if uri is None else await open_file(_, uri)
+
+
+async def _asked_file(what: str, request: Json) -> str | None:
+    """As `ask_file`, for the file's URI."""
+    asked = await call_host(what, "transfers.ask", request)
     uri = asked["uri"]
-    params = {"mode": "url", "message": message, "url": asked["url"], "elicitationId": uri}
+    about = {"message": request["message"], "url": asked["url"], "elicitationId": uri}
+    params = {"mode": "url", **about}
     answer = await _asks.request(what, "elicitation/create", params)
     if answer.get("action") != "accept":
         return None
@@ -152,7 +192,7 @@ async def ask_file(
         time.sleep(pause)
         pause = min(1.5 * pause, 10.0)
     call(what, "notify_url_elicitation_completed", {"elicitationId": uri})
-    return await open_file(_, uri)
+    return str(uri)
 
 
 def _inline(given: str) -> PassedFile:

@@ -18,9 +18,9 @@ const csv = new TextEncoder().encode("a,b\n");
 const chosen = { "x-file-name": encodeURIComponent("my täble.csv"), "content-type": "text/csv" };
 
 /** Begins a call that asks for a file; `open` goes on with it as if the user had opened the page. */
-async function asked(by: Sender) {
+async function asked(by: Sender, name = "ask_for_file") {
   const sent = { ...by.sent, capabilities: { elicitation: { url: {} } } };
-  const params = { name: "ask_for_file", arguments: {} };
+  const params = { name, arguments: {} };
   const first = await send("tools/call", params, sent);
   const { requestState: state, inputRequests: requests } = first.result!;
   const [key] = Object.keys(requests);
@@ -59,6 +59,19 @@ describe("a file that a servlet asks for", () => {
     );
     expect(await (await ada.fetch(url, page)).text()).toContain("The file was sent");
     expect(await answer("accept")).toBe("my täble.csv text/csv a,b\n");
+  });
+
+  test("is asked for where it is the argument of a tool that may be left out", async () => {
+    const ada = await sender();
+    const { tools } = (await send("tools/list", {}, ada.sent)).result as { tools: Json[] };
+    const { inputSchema } = tools.find(({ name }) => name === "need_file")!;
+    expect(inputSchema.required ?? []).toEqual([]);
+    expect(inputSchema.properties.data.description).toMatch(/leave it out: the user is asked/);
+    const { url, answer } = await asked(ada, "need_file");
+    expect((await put(ada, url, csv, chosen)).status).toBe(201);
+    expect(await answer("accept")).toBe("a,b\n");
+    const declined = await asked(ada, "need_file");
+    expect(await declined.answer("decline")).toMatch(/The user sends no file for "data"/);
   });
 
   test("is none if the user declines", async () => {

@@ -77,6 +77,15 @@ export default defineServlet({
         return `${given.name} ${given.mimeType} ${await given.text()}`;
       },
     },
+    need_file: {
+      description: "Needs a file, and says what is in it",
+      input: {
+        type: "object",
+        properties: { data: file({ accept: [".csv"], ask: "Which one?" }) },
+        required: ["data"],
+      },
+      handler: async ({ data }, context) => (await context.open(data)).text(),
+    },
     link_file: {
       description: "Returns a link to a file",
       input: { type: "object", properties: { data: file() }, required: ["data"] },

@@ -4,7 +4,7 @@
  */
 import { isObject, type Json, type Tool } from "../../kernel/core/model.ts";
 
-/** The keyword by which the kits mark an argument that is a file: `{ accept?: string[], mostBytes?: number }`. */
+/** The keyword by which the kits mark an argument that is a file: `{ accept?: string[], mostBytes?: number, ask?: string }`. */
 const OWN_KEYWORD = "x-edge-file";
 /** The keyword of the drafts: `{ accept?: string[], maxSize?: number }`. */
 const LISTED_KEYWORD = "x-mcp-file";
@@ -58,6 +58,8 @@ export const fileUri = (id: string, offset?: number): string =>
 const HOW_TO_GET =
   "A file, by its URI. Get one by upload_file, or pass the URI of a file that a tool has made.";
 
+const ASKED = "If you have none, leave it out: the user is asked for it.";
+
 /** A tool as it is listed, if an argument is a file; undefined if none is. */
 export function withFileArguments(tool: Tool): Tool | undefined {
   const inputSchema = listedSchema(tool.inputSchema) as Tool["inputSchema"];
@@ -83,12 +85,14 @@ function listedSchema(schema: unknown, depth = 0): unknown {
     : Object.fromEntries(entries);
   const { [OWN_KEYWORD]: mark, ...rest } = changed;
   if (!isObject(mark) || rest["type"] !== "string") return changed;
-  const { accept, mostBytes } = mark;
+  const { accept, mostBytes, ask } = mark;
   const { description } = rest;
+  const own = typeof description === "string" ? [description] : [];
+  const asked = ask === undefined ? [] : [ASKED];
   return {
     ...rest,
     format: "uri",
-    description: typeof description === "string" ? `${description} ${HOW_TO_GET}` : HOW_TO_GET,
+    description: [...own, HOW_TO_GET, ...asked].join(" "),
     [LISTED_KEYWORD]: {
       ...(accept !== undefined && { accept }),
       ...(mostBytes !== undefined && { maxSize: mostBytes }),

@@ -34,6 +34,27 @@ export default defineServlet({
       description: "Writes a text",
       handler: async (_: {}, context) => [await context.file("ü", { name: "a.txt" })],
     },
+    pieces: {
+      description: "Writes a file in pieces",
+      async handler({ pieces }: { pieces: number[] }, context) {
+        async function* numbers() {
+          for (const [at, length] of pieces.entries()) yield at === 0 ? "ü".repeat(length) : new Uint8Array(length).fill(at);
+        }
+        return [await context.file(numbers(), { name: "n.bin" })];
+      },
+    },
+    need: {
+      description: "Needs a file",
+      input: z.object({ table: z.string().check(z.meta(file({ accept: [".csv"], mostBytes: 10, ask: "Which?" }))), more: z.optional(z.string()) }),
+      async handler({ table, more = "" }, context) {
+        return \`\${more}\${await (await context.open(table)).text()}\`;
+      },
+    },
+    need_plainly: {
+      description: "Needs two files",
+      input: { type: "object", properties: { one: file({ ask: "One?" }), two: file({ ask: "Two?" }), three: { type: "string" } }, required: ["one", "two", "three"] },
+      handler: ({ one, two, three }) => [one, two, three].join(),
+    },
   },
 });
 `;
@@ -66,6 +87,27 @@ async def ask(ctx: Context) -> str:
 async def write(ctx: Context) -> list:
     "Writes a text"
     return [await ctx.file("ü", name="a.txt")]
+
+
+@tool
+async def pieces(ctx: Context, pieces: list[int]) -> list:
+    "Writes a file in pieces"
+    async def numbers():
+        for at, length in enumerate(pieces):
+            yield "ü" * length if at == 0 else bytes([at]) * length
+    return [await ctx.file(numbers(), name="n.bin")]
+
+
+@tool
+async def need(ctx: Context, table: Annotated[str, file(accept=[".csv"], most_bytes=10, ask="Which?")], more: str = "") -> str:
+    "Needs a file"
+    return more + await (await ctx.open(table)).text()
+
+
+@tool
+def need_plainly(one: Annotated[str, file(ask="One?")], two: Annotated[str, file(ask="Two?")], three: str) -> str:
+    "Needs two files"
+    return ",".join([one, two, three])
 `;
 
 async function loaded(file: string, text: string) {
@@ -188,6 +230,71 @@ describe.each([
     expect((await ask("decline"))[0]).toBe("none");
   });
 
+  test.each([
+    [[]],
+    [[0]],
+    [[1, 524_286]],
+    [[262_144, 524_288, 3]],
+    [[5, ...Array<number>(200).fill(6000)]],
+  ])("writes pieces (%#), as many bytes at once as the host takes", async (pieces) => {
+    const servlet = await loaded(file, text);
+    const { hostFunctions, written } = hostWith(bytes);
+    await servlet.callTool("pieces", { pieces }, { hostFunctions });
+    const all = pieces.map((length, at) =>
+      at === 0 ? Buffer.from("ü".repeat(length)) : Buffer.alloc(length, at),
+    );
+    expect(Buffer.concat(written.map((one) => one.bytes)).equals(Buffer.concat(all))).toBe(true);
+    expect(written.map(({ payload }) => payload.isLast)).toEqual(
+      written.map((_, at) => at === written.length - 1),
+    );
+    let start = 0;
+    for (const { payload, bytes: some } of written) {
+      expect([payload.start, payload.mimeType]).toEqual([start, "application/octet-stream"]);
+      start += some.length;
+    }
+    expect(written.length).toBeLessThanOrEqual(1 + Math.ceil(start / 524_288));
+  });
+
+  test("has the user asked for files that are missing, once for each", async () => {
+    const servlet = await loaded(file, text);
+    const { hostFunctions } = hostWith(Buffer.from("a,b"));
+    const asked: any[] = [];
+    const all = {
+      ...hostFunctions,
+      "transfers.ask": (payload: any) => {
+        asked.push(payload);
+        return { uri: `stored-file://${asked.length}`, url: "https://a.example/files/in/x" };
+      },
+      "transfers.arrived": () => true,
+    };
+    const called = async (name: string, args: object, ...actions: string[]) => {
+      asked.length = 0;
+      const answers = { "elicitation/create": actions.map((action) => ({ action })) } as never;
+      const { result } = await servlet.callTool(name, args, { hostFunctions: all, answers });
+      const { text: said } = result.content[0] as { text: string };
+      return [said, asked.map(({ message }) => message), result.isError ?? false];
+    };
+    expect(await called("need", { more: "got " }, "accept")).toEqual([
+      "got a,b",
+      ["Which?"],
+      false,
+    ]);
+    expect(asked).toEqual([{ message: "Which?", accept: [".csv"], mostBytes: 10 }]);
+    expect(await called("need", { table: "data:,x" })).toEqual(["x", [], false]);
+    const [why, , isError] = await called("need", {}, "decline");
+    expect([why, isError]).toEqual([expect.stringMatching(/sends no file/), true]);
+    expect(await called("need_plainly", { three: "3" }, "accept", "accept")).toEqual([
+      "stored-file://1,stored-file://2,3",
+      ["One?", "Two?"],
+      false,
+    ]);
+    expect(await called("need_plainly", { one: "1", three: "3" }, "accept")).toEqual([
+      "1,stored-file://1,3",
+      ["Two?"],
+      false,
+    ]);
+  });
+
   test("takes a file that is in the argument itself", async () => {
     const servlet = await loaded(file, text);
     const { hostFunctions, written } = hostWith(bytes);
@@ -204,7 +311,10 @@ describe.each([
   test("marks the argument, and its manifest says that it takes files", async () => {
     const [member] = await bundle({ [`a/${file}`]: text });
     expect(member!.found.manifest.files).toEqual({});
-    const [copy] = member!.lists!.tools;
+    const { tools } = member!.lists!;
+    const [copy] = tools;
+    const required = (name: string) => tools.find((one) => one.name === name)!.inputSchema.required;
+    expect([required("need") ?? [], required("need_plainly")]).toEqual([[], ["three"]]);
     const schema = copy!.inputSchema.properties as Record<string, object>;
     expect(schema["of"]).toMatchObject({
       type: "string",
