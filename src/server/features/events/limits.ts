@@ -10,8 +10,8 @@ type Own = typeof own;
 const own = addLimits({
   public: {
     /**
-     * How long an event is stored: a subscriber that is away for longer is told that it has missed some. At most
-     * `taskMs`, for which the keys are kept that seal it.
+     * How long an event is stored. A subscriber that is away for longer misses events, and is told so. At most `taskMs`: the
+     * keys that seal events are deleted after that.
      */
     eventMs: 7 * 86_400_000,
     /** The longest time to live of a subscription, before its client must refresh it. At most `taskMs`. */
