@@ -153,9 +153,9 @@ function withoutAsked(schema: JsonSchema): JsonSchema {
 /** The arguments with the files that the user was asked for. Throws a `ToolError` if the user sends none. */
 async function withAsked({ asked }: Callable, args: Json): Promise<Json> {
   const all = { ...args };
-  for (const [name, request] of asked) {
+  for (const [name, wanted] of asked) {
     if (Object.hasOwn(all, name)) continue;
-    all[name] = await askedFile("file()", request);
+    all[name] = await askedFile("file()", wanted);
     if (all[name] === undefined) throw new ToolError(`The user sends no file for "${name}".`);
   }
   return all;
@@ -176,10 +176,10 @@ function toolAnswers(
       running.what = tool.what;
       try {
         const call = (ready: unknown) => tool.handler(ready as Json, context);
-        const checked = (given: unknown) =>
+        const checked = (whole: unknown) =>
           tool.input === undefined
-            ? call(given)
-            : after(parsed(tool.input, given, `The arguments of "${name}" are not valid`), call);
+            ? call(whole)
+            : after(parsed(tool.input, whole, `The arguments of "${name}" are not valid`), call);
         const isWhole = tool.asked.every(([one]) => Object.hasOwn(args as Json, one));
         const returned = isWhole ? checked(args) : after(withAsked(tool, args as Json), checked);
         const result = after(returned, (value) => toolResult(tool.output, name, value));

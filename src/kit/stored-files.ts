@@ -228,6 +228,6 @@ export function askedFiles(schema: JsonSchema): [string, Parameters<typeof askFi
     const mark = isObject(property) ? property["x-edge-file"] : undefined;
     if (!isObject(mark) || typeof mark["ask"] !== "string") return [];
     const { ask: message, ...bounds } = mark;
-    return [[name, { message, ...bounds } as Parameters<typeof askFile>[0]]];
+    return [[name, { message, ...bounds }]];
   });
 }

@@ -3,7 +3,7 @@ import type { AboutFeature } from "../../kernel/about.ts";
 export default {
   bindings: ["SCHEDULES"],
   off: "schedules",
-  needs: ["people"],
+  needs: ["tasks", "people"],
   storageCountedBy: "ATTEMPTS",
   calledAs: ["schedule", "Schedule"],
   optional: {

@@ -4,6 +4,7 @@ import { retry } from "../../kernel/core/retry.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import { objectClassWith } from "../../kernel/object-class.ts";
 import { peopleFeature } from "../people/feature.ts";
+import { tasksFeature } from "../tasks/feature.ts";
 import { Starts } from "../tasks/starts.ts";
 import { scheduleFunctions, type SchedulesOf } from "./functions.ts";
 import { declaredIn } from "./schedule.ts";
@@ -23,7 +24,7 @@ const MADE_AT_ONCE = 3;
 /** Runs of servlets at set times: those of their manifests, and those that callers have made. */
 export const schedulesFeature: Feature = {
   name: "schedules",
-  needs: [peopleFeature],
+  needs: [tasksFeature, peopleFeature],
   start(kernel) {
     const { SCHEDULES: objects } = kernel.env;
     const makings = new Starts(MADE_AT_ONCE);

@@ -267,7 +267,7 @@ describe.each([
       },
       "transfers.arrived": () => true,
     };
-    const called = async (name: string, args: object, ...actions: string[]) => {
+    const called = async (name: string, args: Record<string, unknown>, ...actions: string[]) => {
       asked.length = 0;
       const answers = { "elicitation/create": actions.map((action) => ({ action })) } as never;
       const { result } = await servlet.callTool(name, args, { hostFunctions: all, answers });
