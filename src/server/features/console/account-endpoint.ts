@@ -1,6 +1,6 @@
 /** The page on which people see and delete the data stored for them. */
 import { html } from "hono/html";
-import { emptyState, postButton, tableOf, timeTag } from "../people/components.ts";
+import { emptyState, postButton, tableOf, timeTag } from "../../kernel/http/components.ts";
 import { PAGES } from "../people/paths.ts";
 import { groupOf } from "../../kernel/calls/statuses.ts";
 import { durationOf } from "../../kernel/core/times.ts";

@@ -12,7 +12,7 @@ import { SPANS, type UsageSpan } from "../../kernel/observe/counted.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import { beginningOf } from "../../kernel/core/text.ts";
 import { failureOf } from "../../kernel/servlets/failures.ts";
-import { badge, emptyState, tableOf, timeTag } from "../people/components.ts";
+import { badge, emptyState, tableOf, timeTag } from "../../kernel/http/components.ts";
 import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "../people/paths.ts";
 import { durationOf } from "../../kernel/core/times.ts";

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { isLoopback, isPrivate } from "../../kernel/http/private-hosts.ts";
 import type { Markup } from "../../kernel/http/document.ts";
 import { shellWord } from "../../kernel/core/text.ts";
-import { badge, snippet } from "../people/components.ts";
+import { badge, snippet } from "../../kernel/http/components.ts";
 import { PAGES } from "../people/paths.ts";
 import { authorizationOf, KEY, programsFor, type Callee } from "./programs.ts";
 

@@ -16,7 +16,7 @@ import {
 import { concernsOf, tokensOf } from "../../kernel/servlets/concerns.ts";
 import { RESERVED_NAMES } from "../../kernel/servlets/scopes.ts";
 import { isForModels } from "../../kernel/core/views.ts";
-import { badge, emptyState, tableOf, type Tone } from "../people/components.ts";
+import { badge, emptyState, tableOf, type Tone } from "../../kernel/http/components.ts";
 import { markdownOf } from "./markdown-page.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** The page on which people follow their calls and sessions. */
 import { html } from "hono/html";
 import { shown, type Markup } from "../../kernel/http/document.ts";
-import { emptyState, timeTag } from "../people/components.ts";
+import { emptyState, timeTag } from "../../kernel/http/components.ts";
 import { PAGES } from "../people/paths.ts";
 import type { ListedCall } from "../../kernel/calls/listed-calls.ts";
 import {

@@ -14,7 +14,7 @@ import {
   snippet,
   tableOf,
   timeTag,
-} from "../people/components.ts";
+} from "../../kernel/http/components.ts";
 import { clientsSection, type Endpoint } from "./connect.ts";
 import { LIVE_PATH } from "./live.ts";
 import { PAGES } from "../people/paths.ts";

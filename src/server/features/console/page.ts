@@ -2,7 +2,7 @@
 import { HOW_TO_CLOSE } from "../../kernel/auth/authenticator.ts";
 import { html } from "hono/html";
 import { shown, type Markup } from "../../kernel/http/document.ts";
-import { emptyState, notice, snippet } from "../people/components.ts";
+import { emptyState, notice, snippet } from "../../kernel/http/components.ts";
 import { connectSection, type Endpoint } from "./connect.ts";
 import { entryPage, exploreSection, exploreStyle, type EntryRef, type Offers } from "./explore.ts";
 import { viewStyle } from "../people/framed-view.ts";

@@ -1,7 +1,7 @@
 /** The page of one call: what it is, what its caller can do now, and its timeline. */
 import { html } from "hono/html";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
-import { badge, notice, timeTag, type Tone } from "../people/components.ts";
+import { badge, notice, timeTag, type Tone } from "../../kernel/http/components.ts";
 import type { ReplayOutcome, TaskTimeline, TimelineEntry } from "../../kernel/calls/task-object.ts";
 import { limits } from "../../kernel/core/limits.ts";
 import { isObject, textsIn } from "../../kernel/core/model.ts";

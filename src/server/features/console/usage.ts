@@ -11,7 +11,7 @@ import {
 } from "../../kernel/observe/counted.ts";
 import { SPANS, type Report, type UsageSpan } from "../../kernel/observe/counted.ts";
 import { callsPath } from "./calls.ts";
-import { emptyState, tableOf } from "../people/components.ts";
+import { emptyState, tableOf } from "../../kernel/http/components.ts";
 import { PAGES } from "../people/paths.ts";
 import { durationOf } from "../../kernel/core/times.ts";
 import { bytesText, computeMs, computeText, count, several } from "./units.ts";

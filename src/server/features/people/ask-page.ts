@@ -3,7 +3,7 @@ import type { Ways } from "./people.ts";
 import { providerPath, PAGES } from "./paths.ts";
 import { html } from "hono/html";
 import type { Ask } from "../../kernel/core/asks.ts";
-import { timeTag } from "./components.ts";
+import { timeTag } from "../../kernel/http/components.ts";
 import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
 import type { HandedOver } from "../../kernel/calls/task-object.ts";
 import { isObject } from "../../kernel/core/model.ts";

@@ -10,7 +10,7 @@ import { shown, type Markup } from "../../kernel/http/document.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Visitor } from "../console/frame.ts";
 import type { ConsolePage } from "../console/pages.ts";
-import { badge, emptyState, postButton, tableOf, timeTag } from "../people/components.ts";
+import { badge, emptyState, postButton, tableOf, timeTag } from "../../kernel/http/components.ts";
 import { PAGES } from "../people/paths.ts";
 import type { SchedulesOf } from "./functions.ts";
 import type { ScheduledRun, ShownSchedule } from "./schedule.ts";

@@ -12,7 +12,7 @@ import {
   snippet,
   tableOf,
   timeTag,
-} from "../people/components.ts";
+} from "../../kernel/http/components.ts";
 import { callbackPath } from "../people/provider-sign-in.ts";
 import type { SignInSettings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";

@@ -21,7 +21,7 @@ import {
   snippet,
   tableOf,
   timeTag,
-} from "../people/components.ts";
+} from "../../kernel/http/components.ts";
 import type { HookRef, ShownDelivery, ShownHooks, ShownRefusals } from "./delivery.ts";
 import type { HookObjects } from "./hook-objects.ts";
 import { hookUrl } from "./host-functions.ts";

@@ -1,7 +1,7 @@
-/** The parts that pages are made of. Their classes, which the script uses too, are in `src/server/kernel/http/style.ts`. */
+/** The parts that pages are made of. Their classes, which the script uses too, are in `style.ts`. */
 import { html } from "hono/html";
-import { hiddenFields, shown, type Markup } from "../../kernel/http/document.ts";
-import { timeAgo } from "../../kernel/core/times.ts";
+import { hiddenFields, shown, type Markup } from "./document.ts";
+import { timeAgo } from "../core/times.ts";
 
 /** The color of a status; the words must say it, too. */
 export type Tone = "good" | "warn" | "wrong";
