@@ -3,6 +3,7 @@ import { objectClassWith } from "../../kernel/object-class.ts";
 import { READ_STORED_FILE, UPLOAD_FILE } from "../../kernel/servlets/scopes.ts";
 import { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
 import { filesContributor } from "./catalog.ts";
+import { filesPage } from "./files-page.ts";
 import { receiveFile, refusedTransfer, sendFile } from "./endpoint.ts";
 import { transferFunctions } from "./functions.ts";
 import { fitResult } from "./large-results.ts";
@@ -66,6 +67,7 @@ export const transfersFeature: Feature = {
         },
       },
       forget: (caller) => files.forget(caller),
+      pages: [filesPage(files)],
       async served(_registry, request) {
         origin = new URL(request.url).origin;
       },

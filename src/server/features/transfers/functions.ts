@@ -54,7 +54,8 @@ export function transferFunctions(
       } = read(writeSchema(), payload);
       const { principal } = of.call;
       const bytes = bytesIn(text);
-      const id = known ?? (await files.make(principal, { name, mimeType }));
+      const id =
+        known ?? (await files.make(principal, { name, mimeType, servlet: of.servlet.name }));
       if (bytes.length > 0) await files.append(principal, { id, start }, bytes);
       if (!isLast) return { id };
       return fileLink(await files.finish(principal, id), of.call, { files, urlOf });

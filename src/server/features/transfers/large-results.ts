@@ -24,6 +24,7 @@ export const fitResult =
     const spec = {
       name: `${tool.own}.${isJson ? "json" : "txt"}`,
       mimeType: isJson ? "application/json" : "text/plain; charset=utf-8",
+      servlet: tool.servlet.name,
     };
     const store = async (): Promise<CallToolResult> => {
       const { principal } = call;

@@ -34,6 +34,8 @@ const own = addLimits({
     transferReadBytes: 1024 * 1024,
     /** Bytes of a part of a file for a model: some 15,000 tokens. */
     shownPartBytes: 64 * 1024,
+    /** The newest files on the page Files: for each, its details are opened and its URL is made. */
+    shownFiles: 200,
     /** Characters of a file's name. */
     transferNameCharacters: 200,
   },

@@ -22,6 +22,17 @@ export interface OpenFile extends StoredFile {
   request?: FileRequest;
 }
 
+/** A file as its owner sees it among all others. */
+export interface ListedFile extends OpenFile {
+  /** In Unix ms. */
+  made: number;
+  isWhole: boolean;
+  /** The endpoint where it was made: a profile, or empty for the whole server. */
+  profile: string;
+  /** The servlet that has made it; absent for a file that was sent. */
+  servlet?: string;
+}
+
 /** What a person is asked for. */
 export interface FileRequest {
   message: string;
@@ -45,6 +56,8 @@ export interface NewFile {
   size?: number;
   /** Who owns it, and at which endpoint. */
   owner: Principal;
+  /** The servlet that makes it; absent for a file that is sent. */
+  servlet?: string | undefined;
   /** The digest of the token in the URL to which it is sent; absent for a file of a servlet. */
   upload?: string;
   request?: FileRequest;

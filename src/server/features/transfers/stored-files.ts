@@ -14,6 +14,7 @@ import {
   newName,
   type ChosenFile,
   type FileRequest,
+  type ListedFile,
   type NewFile,
   type OpenFile,
   type StoredFile,
@@ -122,14 +123,17 @@ export class StoredFiles {
   }
 
   /** Begins a file of a servlet, and returns its id. */
-  async make(owner: Principal, { name, mimeType }: FileSpec): Promise<string> {
-    const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType) };
+  async make(
+    owner: Principal,
+    { name, mimeType, servlet }: FileSpec & { servlet: string },
+  ): Promise<string> {
+    const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType), servlet };
     return this.#create(owner, spec);
   }
 
   async #create(
     owner: Principal,
-    spec: Pick<NewFile, "name" | "mimeType" | "size" | "upload" | "request">,
+    spec: Pick<NewFile, "name" | "mimeType" | "size" | "servlet" | "upload" | "request">,
   ): Promise<string> {
     const id = newName();
     const link = await hexDigest(await this.linkToken(owner, id));
@@ -214,6 +218,18 @@ export class StoredFiles {
     // The reader learns by the length that bytes are missing; it may also have left.
     void send().catch((error: unknown) => writable.abort(error).catch(() => {}));
     return readable;
+  }
+
+  /** The newest files of a caller at all endpoints, and how many there are. */
+  async list(owner: Principal): Promise<{ files: ListedFile[]; count: number }> {
+    const object = await this.#ofCaller(keyOf(owner));
+    return retry(async () => object.list(limits.shownFiles));
+  }
+
+  /** Deletes a file of this caller, if there is one. */
+  async delete(owner: Principal, id: string): Promise<void> {
+    const object = await this.#ofCaller(keyOf(owner));
+    await retry(async () => object.delete(id));
   }
 
   /** Deletes all files of a caller, by its key. */

@@ -13,6 +13,7 @@ import type {
   ChosenFile,
   FilePiece,
   FileRequest,
+  ListedFile,
   NewFile,
   OpenFile,
   StoredFile,
@@ -47,6 +48,7 @@ interface Details {
   name: string;
   mimeType: string;
   owner: Principal;
+  servlet?: string;
   request?: FileRequest;
 }
 
@@ -101,10 +103,11 @@ export class TransfersObject extends DurableObject<object> {
 
   /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it. */
   create(file: NewFile): Promise<Settled<void>> {
-    const { id, name, mimeType, size, owner, upload, link, request } = file;
+    const { id, name, mimeType, size, owner, servlet, upload, link, request } = file;
     return settled(async () => {
       this.#sql.exec(SCHEMA);
-      const details: Details = { name, mimeType, owner, ...(request && { request }) };
+      const by = { ...(servlet && { servlet }), ...(request && { request }) };
+      const details: Details = { name, mimeType, owner, ...by };
       const sealed = await this.#seal(encoder.encode(JSON.stringify(details)), id);
       const now = Date.now();
       this.#prune(now);
@@ -279,6 +282,36 @@ export class TransfersObject extends DurableObject<object> {
     return row && this.#server.sealer.open(new Uint8Array(row.bytes), `${id} at ${start}`);
   }
 
+  /** The newest files at all endpoints, also those whose bytes still arrive, and how many there are. */
+  async list(most: number): Promise<{ files: ListedFile[]; count: number }> {
+    if (!this.#hasTables) return { files: [], count: 0 };
+    const rows = this.#sql
+      .exec<Row & { count: number }>(
+        "SELECT *, COUNT(*) OVER () AS count FROM stored_files WHERE expires > ? ORDER BY made DESC LIMIT ?",
+        ...[Date.now(), most],
+      )
+      .toArray();
+    const files = rows.map(async (row): Promise<ListedFile[]> => {
+      const details = await this.#details(row);
+      if (details === undefined) return [];
+      const { made, profile, isWhole } = row;
+      const { servlet } = details;
+      const own = { made, profile, isWhole: isWhole === 1, ...(servlet && { servlet }) };
+      return [{ ...(await this.#shown(row)), ...own }];
+    });
+    return { files: (await Promise.all(files)).flat(), count: rows[0]?.count ?? 0 };
+  }
+
+  /** Deletes a file, also one whose bytes still arrive: a part that arrives later finds none. */
+  async delete(id: string): Promise<void> {
+    if (!this.#hasTables) return;
+    const now = Date.now();
+    this.#sql.exec("UPDATE stored_files SET expires = ? WHERE id = ?", now, id);
+    // If this object dies meanwhile, the alarm goes on.
+    await this.#setAlarm();
+    await this.#dropOver(now);
+  }
+
   /** Deletes everything. */
   async forget(): Promise<void> {
     await this.#empty(this.#prefix);
@@ -288,15 +321,19 @@ export class TransfersObject extends DurableObject<object> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     return this.#alarm.ring(info, async (now) => {
-      if (!this.#hasTables) return;
-      const over = this.#sql
-        .exec<{ id: string }>("SELECT id FROM stored_files WHERE expires <= ?", now)
-        .toArray();
-      // The rows go last: if this object dies meanwhile, another alarm goes on.
-      for (const { id } of over) await this.#empty(`${this.#prefix}${id}/`);
-      for (const { id } of over) this.#drop(id);
-      await this.#setAlarm();
+      if (this.#hasTables) await this.#dropOver(now);
     });
+  }
+
+  /** Deletes the files whose time is over. */
+  async #dropOver(now: number): Promise<void> {
+    const over = this.#sql
+      .exec<{ id: string }>("SELECT id FROM stored_files WHERE expires <= ?", now)
+      .toArray();
+    // The rows go last: if this object dies meanwhile, the next alarm goes on.
+    for (const { id } of over) await this.#empty(`${this.#prefix}${id}/`);
+    for (const { id } of over) this.#drop(id);
+    await this.#setAlarm();
   }
 
   /** Stores which file a person has chosen, unless that is known. Throws `invalid_params`, `too_many`. */

@@ -126,11 +126,13 @@ function shown(thrown: unknown): string {
   return typeof thrown === "string" ? thrown : Object.prototype.toString.call(thrown);
 }
 
-/** A size in MiB, or in KiB below one. */
-export const mebibytes = (bytes: number): string =>
-  bytes < 1024 * 1024
+/** A size in MiB, in KiB below one, and in bytes below 1 KiB. */
+export function mebibytes(bytes: number): string {
+  if (bytes < 1024) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
+  return bytes < 1024 * 1024
     ? `${Math.round(bytes / 1024)} KiB`
     : `${Number((bytes / 1024 / 1024).toFixed(1))} MiB`;
+}
 
 /** Bytes of V8's heap that a string takes: two per character if any is beyond Latin-1, otherwise one. */
 export const stringBytes = (text: string): number =>
