@@ -1,7 +1,10 @@
 /** The form for a schema: for arguments, and for answers to a servlet's questions. */
 import { useMemo, useRef, useState } from "hono/jsx/dom";
+import { HOW_TO_GET_FILE } from "../server/kernel/core/files.ts";
 import type { Json } from "../server/kernel/core/model.ts";
 import { printableText } from "../server/kernel/core/text.ts";
+import { FileInput } from "./file-input.tsx";
+import type { SendFile } from "./files.ts";
 import {
   branchFor,
   contentIn,
@@ -35,6 +38,8 @@ interface FormProps {
   onRefused?(): void;
   /** Absent if there are no completions. */
   complete?: CompleteField | undefined;
+  /** Absent if the server takes no files. */
+  send?: SendFile | undefined;
   /** Shown beside the buttons. */
   children?: unknown;
 }
@@ -65,10 +70,20 @@ interface FormContext {
   id: string;
   wrong: readonly Wrong[];
   complete: CompleteField | undefined;
+  send: SendFile | undefined;
 }
 
 export const SchemaForm = (props: FormProps) => {
   const { id, schema, buttons, isBusy, given, wrong: said = [], onSubmit, complete } = props;
+  const { send: sendOne } = props;
+  const [sending, setSending] = useState(0);
+  /** The form is not submitted before its files have arrived. */
+  const send: SendFile | undefined =
+    sendOne &&
+    ((file, how) => {
+      setSending((count) => count + 1);
+      return sendOne(file, how).finally(() => setSending((count) => count - 1));
+    });
   const parts = useMemo(() => formPartsOf(schema), [schema]);
   const [own, setOwn] = useState<readonly Wrong[]>([]);
   const wrong = own.length > 0 ? own : said;
@@ -89,7 +104,7 @@ export const SchemaForm = (props: FormProps) => {
   };
   const general = messagesElsewhere(parts, wrong);
   const view = (part: FormPart) => (
-    <PartView part={part} around={given} shared={{ id, wrong, complete }} />
+    <PartView part={part} around={given} shared={{ id, wrong, complete, send }} />
   );
   const { inSight, others } = folded(parts);
   // Once open, the fold stays open.
@@ -113,7 +128,11 @@ export const SchemaForm = (props: FormProps) => {
       )}
       <div class="acts">
         {Object.entries(buttons).map(([value, label], nth) => (
-          <button class={nth === 0 ? "primary" : ""} value={value} disabled={isBusy === true}>
+          <button
+            class={nth === 0 ? "primary" : ""}
+            value={value}
+            disabled={isBusy === true || sending > 0}
+          >
             {label}
           </button>
         ))}
@@ -165,8 +184,9 @@ const PartView = ({ part, around, shared }: PartProps) => {
   const messages = messagesAt(part, shared.wrong);
   const isHere = (one: Wrong) => messagesAt(part, [one]).length > 0;
   const wrongItem = item && shared.wrong.find(isHere)?.path[part.path.length];
-  const hint =
+  const said =
     isDateTime(part) || field.options.length > 0 ? textOf(schema["description"]) : field.hint;
+  const hint = part.file && shared.send ? said?.replace(HOW_TO_GET_FILE, "").trim() : said;
   const about = [
     hint ? `${id}-hint` : "",
     rules.length > 0 ? `${id}-limits` : "",
@@ -239,7 +259,7 @@ const PartView = ({ part, around, shared }: PartProps) => {
         ) : item?.members ? (
           <Groups part={part} around={around} shared={shared} />
         ) : item ? (
-          <Rows id={id} part={part} item={item} around={around} />
+          <Rows id={id} part={part} item={item} around={around} send={shared.send} />
         ) : (
           <Choices id={id} part={part} around={around} />
         )}
@@ -261,7 +281,13 @@ const PartView = ({ part, around, shared }: PartProps) => {
           complete={shared.complete}
         />
       ) : (
-        <Input id={id} part={part} typed={typedFor(part, around)} about={described} />
+        <Input
+          id={id}
+          part={part}
+          typed={typedFor(part, around)}
+          about={described}
+          send={shared.send}
+        />
       )}
       {below}
       {field.kind === "json" && Object.keys(schema).length > 1 && (
@@ -331,7 +357,13 @@ const AddButton = ({ label, onClick }: { label: string; onClick(): void }) => (
 );
 
 /** A list of simple values: rows that can be added and removed. */
-const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
+const Rows = ({
+  id,
+  part,
+  item,
+  around,
+  send,
+}: FieldProps & { item: FormPart; send: SendFile | undefined }) => {
   const { label, isRequired } = part.field;
   const { rows, add, remove } = useRows(() => {
     const preset = typedFor(part, around);
@@ -350,6 +382,7 @@ const Rows = ({ id, part, item, around }: FieldProps & { item: FormPart }) => {
             part={item}
             typed={[value]}
             about={{ "aria-label": `${label} ${nth + 1}` }}
+            send={send}
           />
           <RemoveButton label={`${nth + 1} of ${label}`} onClick={() => remove(key)} />
         </div>
@@ -466,12 +499,23 @@ const CompletedInput = (props: FieldProps & { about: object; complete: CompleteF
   );
 };
 
-const Input = (props: Omit<FieldProps, "around"> & { typed: readonly string[]; about: object }) => {
-  const { id, part, typed, about } = props;
+interface InputProps extends Omit<FieldProps, "around"> {
+  typed: readonly string[];
+  about: { "aria-label"?: string; "aria-describedby"?: string };
+  send: SendFile | undefined;
+}
+
+const Input = ({ id, part, typed, about, send }: InputProps) => {
   const { field, isSecret } = part;
   const { id: name, kind, type, options, isRequired } = field;
   const common = { id, name, required: isRequired, ...about };
   const value = typed[0] ?? "";
+  if (part.file && send)
+    return (
+      <FileInput id={id} label={about["aria-label"] ?? field.label} bounds={part.file} send={send}>
+        <input {...common} type="text" value={value} placeholder="URI" autocomplete="off" />
+      </FileInput>
+    );
   switch (kind) {
     case "yes-no":
     case "one":

@@ -7,6 +7,7 @@ import { mapValues } from "../server/kernel/core/values.ts";
 import { asTyped, fieldsOf, fieldValue, type Field } from "../server/kernel/schema/fields.ts";
 import { holdsSecret, targetOf } from "../server/kernel/schema/secrets.ts";
 import { rulesOf } from "../server/kernel/schema/words.ts";
+import { boundsInWords, fileBoundsOf, type FileBounds } from "./files.ts";
 
 /** A value of a form: a field, a group of members, or rows of a list. */
 export interface FormPart {
@@ -23,6 +24,8 @@ export interface FormPart {
   root: Json;
   /** True for a required value that is null if its field is left empty. */
   isNullable: boolean;
+  /** The bounds of a file, whose URI is the value. */
+  file?: FileBounds;
   /** The parts of an object with few members. */
   members?: readonly FormPart[];
   /** The part of a list's items, which are simple values or objects. `listRowOf` makes the part of one object. */
@@ -108,8 +111,12 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
   const isNullable = within.isNullable === true && field.isRequired && canBeNullWhenEmpty(field);
-  const rules = hintsOf(schema);
-  const part: FormPart = { field, path, schema, rules, isSecret, root, isNullable: false };
+  const file = fileBoundsOf(schema);
+  const rules = hintsOf(schema, file);
+  const part: FormPart = {
+    ...{ field, path, schema, rules, isSecret, root, isNullable: false },
+    ...(file && { file }),
+  };
   const simple = isNullable ? { ...part, isNullable, rules: [...rules, "empty for null"] } : part;
   if (field.kind !== "json" || depth > DEPTH || room.nesting <= 0) return simple;
   room.nesting--;
@@ -228,17 +235,19 @@ const RARE_LENGTH = 100;
 const RARE_ITEMS = 20;
 
 /** Hints that help while filling in a field. The field itself shows its options, default and kind. */
-const hintsOf = (schema: Json): string[] => {
+const hintsOf = (schema: Json, file: FileBounds | undefined): string[] => {
   const { examples, default: _preset, enum: _options, const: _only, format, ...limits } = schema;
   const { maxLength, maxItems, minLength, minItems } = limits;
   if (Number(maxLength) >= RARE_LENGTH) delete limits["maxLength"];
   if (Number(maxItems) >= RARE_ITEMS) delete limits["maxItems"];
   if (minLength === 1) delete limits["minLength"];
   if (minItems === 1) delete limits["minItems"];
-  const others = SHOWN_FORMATS.has(format) ? limits : { ...limits, format };
+  const others = SHOWN_FORMATS.has(format) || file ? limits : { ...limits, format };
   const [example] = Array.isArray(examples) ? (examples as unknown[]) : [];
   const such = example === undefined ? [] : [`such as ${asText(example)}`];
-  return [...rulesOf(others), ...such].map((one) => one.slice(0, LABEL));
+  return [...(file ? boundsInWords(file) : []), ...rulesOf(others), ...such].map((one) =>
+    one.slice(0, LABEL),
+  );
 };
 
 const asText = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -7,8 +7,10 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { config } from "zod";
+import { SEND_SCRIPT_PATH, UPLOAD_FILE } from "../server/kernel/core/files.ts";
 import type { Json } from "../server/kernel/core/model.ts";
 import { printableLine } from "../server/kernel/core/text.ts";
+import type { Sending } from "./files.ts";
 import { paneAt } from "./panes.ts";
 import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../server/kernel/core/views.ts";
@@ -151,6 +153,25 @@ export class Mcp {
     });
   }
 
+  /** Sends a file to this server, and returns its URI. Throws if it is refused. */
+  async send(file: File, how: Sending): Promise<string> {
+    const { name, size, type } = file;
+    const given = { name, size, ...(type && { mimeType: type }) };
+    const unlisted = this.#searched.get(UPLOAD_FILE);
+    const { structuredContent, content } = await this.#client.callTool(
+      { name: UPLOAD_FILE, arguments: given },
+      { signal: how.signal, ...(unlisted && { toolDefinition: unlisted }) },
+    );
+    const { file: made, transfer } = (structuredContent ?? {}) as Partial<Begun>;
+    const [first] = content;
+    if (made === undefined || transfer === undefined)
+      throw new Error(first?.type === "text" ? first.text : "The server takes no files.");
+    const { sendInParts } = (await import(SEND_SCRIPT_PATH)) as SendScript;
+    // The page may have another origin than the server's own, and sends to its own alone.
+    await sendInParts(file, { ...how, url: new URL(transfer.url).pathname });
+    return made.uri;
+  }
+
   get(name: string, given: Record<string, string>, listener: Listener, signal: AbortSignal) {
     Object.assign(this.#listening, { by: listener, name });
     return this.#client.getPrompt({ name, arguments: given }, { signal, timeout: CALL_MS });
@@ -184,6 +205,17 @@ export class Mcp {
     const found = await this.#client.complete({ ref, argument, context }).catch(() => undefined);
     return found?.completion.values ?? [];
   }
+}
+
+/** The structured result of `upload_file`. */
+interface Begun {
+  file: { uri: string };
+  transfer: { url: string };
+}
+
+/** The script at `SEND_SCRIPT_PATH`. */
+interface SendScript {
+  sendInParts(file: File, how: Sending & { url: string }): Promise<void>;
 }
 
 /** The progress of a call, from `notifications/progress`. */

@@ -1,10 +1,12 @@
 /** Entries of the catalog: the schemas of their forms, and how they are called. */
 import { UriTemplate } from "@modelcontextprotocol/client";
+import { FILE_KEYWORD, UPLOAD_FILE } from "../server/kernel/core/files.ts";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { jsonIn } from "../server/kernel/core/text.ts";
 import { fieldsOf } from "../server/kernel/schema/fields.ts";
 import type { Calling } from "../server/features/console/programs.ts";
 import type { CompleteField } from "./fields.tsx";
+import type { SendFile } from "./files.ts";
 import { stringsOf, templateSchemaOf } from "./form.ts";
 import { Mcp, type Listener, type CallProgress } from "./mcp.ts";
 
@@ -38,6 +40,20 @@ export async function formSchemaOf(target: Target, address: string): Promise<Jso
   const tool = await mcp.tool(name);
   if (tool === undefined) throw gone;
   return tool.inputSchema;
+}
+
+/** Sends files for the arguments of a tool; undefined if none is a file, or the server takes none. */
+export async function sendFor(
+  target: Target,
+  address: string,
+  schema: Json,
+): Promise<SendFile | undefined> {
+  if (target.kind !== "tool" || !JSON.stringify(schema).includes(FILE_KEYWORD)) return undefined;
+  const mcp = await connectionFor(target, address);
+  const failed = (error: unknown) => {
+    throw new Error(reasonOf(error));
+  };
+  return (await mcp.tool(UPLOAD_FILE)) && ((file, how) => mcp.send(file, how).catch(failed));
 }
 
 /** Completes the arguments of a prompt or template; undefined for other entries. */

@@ -10,7 +10,8 @@ import {
   withEntered,
   type Wrong,
 } from "./form.ts";
-import { failureIn, formSchemaOf, type Failure, type Target } from "./targets.ts";
+import type { SendFile } from "./files.ts";
+import { failureIn, formSchemaOf, sendFor, type Failure, type Target } from "./targets.ts";
 import { linkedContent } from "./tries.ts";
 
 /** The initial content of a form. A new version replaces the form. */
@@ -24,6 +25,8 @@ interface Beginning {
 interface FormState {
   /** Undefined until it is loaded. */
   schema: Json | undefined;
+  /** Sends files; undefined if the entry takes none. */
+  send: SendFile | undefined;
   /** The reason why there is no schema. */
   failure: Failure | undefined;
   beginning: Beginning;
@@ -34,6 +37,7 @@ interface FormState {
 
 const EMPTY: FormState = {
   schema: undefined,
+  send: undefined,
   failure: undefined,
   beginning: { version: 0, given: undefined, isJson: false },
   wrong: [],
@@ -68,10 +72,15 @@ export function useTryForm(target: Target, address: string, onReady: () => void)
   const parts = schema === undefined ? [] : formPartsOf(schema);
 
   useEffect(() => {
-    formSchemaOf(target, address).then(
-      (known) =>
+    const load = async () => {
+      const known = await formSchemaOf(target, address);
+      return { known, send: await sendFor(target, address, known) };
+    };
+    load().then(
+      ({ known, send }) =>
         change((latest) => ({
           schema: known,
+          send,
           ...beginning(linkedContent(), known, hasNoFields(known))(latest),
         })),
       (error: unknown) => change(() => ({ failure: failureIn(error) })),

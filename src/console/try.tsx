@@ -81,6 +81,7 @@ const Try = ({ target, address, callee, onReady, views, below }: Parts) => {
               onSubmit={(_button, sent) => void submit(sent)}
               onRefused={call.hide}
               complete={completionsOf(target, address, schema)}
+              send={form.send}
             >
               {(hasFields || beginning.isJson) && (
                 <button type="button" onClick={() => void form.fillIn()}>

@@ -48,7 +48,9 @@ describe("a file that a servlet asks for", () => {
     const [, path] = /<script type="module" src="([^"]+)"/.exec(text)!;
     const script = await ada.fetch(new URL(path!, url).href);
     expect(script.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
-    expect(await script.text()).toContain("x-file-name");
+    const [, sending] = /^import [^"]* from "([^"]+)"/m.exec(await script.text())!;
+    const sends = await ada.fetch(new URL(sending!, url).href);
+    expect(await sends.text()).toContain("x-file-name");
     const first = await put(ada, url, csv.subarray(0, 2), { range: "bytes 0-1/4", ...chosen });
     expect([first.status, await first.json()]).toEqual([
       202,

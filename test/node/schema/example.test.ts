@@ -14,6 +14,7 @@ test.each<[object, unknown]>([
   [{ type: "string", maxLength: 3 }, "exa"],
   [{ type: "string", minLength: 10 }, "exampleexa"],
   [{ type: "string", format: "date" }, "1999-12-31"],
+  [{ type: "string", format: "uri", "x-mcp-file": {} }, "data:text/plain,example"],
   [{ type: "string", pattern: "^https?://" }, "https://example.com/"],
   [{ type: "string", pattern: "^[a-z]{2}$" }, "en"],
   [{ type: "string", enum: ["x", "y"] }, "x"],

@@ -1,6 +1,7 @@
+import { SEND_SCRIPT_PATH, UPLOAD_FILE } from "../../kernel/core/files.ts";
 import type { Feature } from "../../kernel/kernel.ts";
 import { objectClassWith } from "../../kernel/object-class.ts";
-import { READ_STORED_FILE, UPLOAD_FILE } from "../../kernel/servlets/scopes.ts";
+import { READ_STORED_FILE } from "../../kernel/servlets/scopes.ts";
 import { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
 import { filesContributor } from "./catalog.ts";
 import { filesPage } from "./files-page.ts";
@@ -11,7 +12,7 @@ import type { UrlOf } from "./links.ts";
 import { StoredFiles } from "./stored-files.ts";
 import { readStoredFile, uploadFile } from "./tools.ts";
 import { TransfersObject, type TransfersServer } from "./transfers-object.ts";
-import { UPLOAD_SCRIPT_PATH, uploadScript } from "./upload-page.ts";
+import { scriptResponse, sendScript, UPLOAD_SCRIPT_PATH, uploadScript } from "./upload-page.ts";
 import { DOWNLOAD_PATH, UPLOAD_PATH } from "./wire.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -81,7 +82,8 @@ export const transfersFeature: Feature = {
             };
             return admission.until(work());
           });
-        app.get(UPLOAD_SCRIPT_PATH, uploadScript);
+        app.get(UPLOAD_SCRIPT_PATH, () => scriptResponse(uploadScript));
+        app.get(SEND_SCRIPT_PATH, () => scriptResponse(sendScript));
         at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, { files, site: kernel.site }));
         at(DOWNLOAD_PATH, (raw, token) =>
           sendFile(raw, token, { files, authenticator: kernel.authenticator }),

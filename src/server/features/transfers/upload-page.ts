@@ -1,5 +1,6 @@
-/** The page on which a person chooses a file that a servlet asks for, and its script. */
+/** The page on which a person chooses a file that a servlet asks for, its script, and the one by which pages send files. */
 import { html } from "hono/html";
+import { SEND_SCRIPT_PATH } from "../../kernel/core/files.ts";
 import { documentOf, shown } from "../../kernel/http/document.ts";
 import type { Site } from "../../kernel/http/site.ts";
 import type { OpenFile } from "./stored-file.ts";
@@ -45,8 +46,7 @@ const style = `
 #drop input { display: block; margin: 1rem auto 0; max-width: 100%; }
 #progress { width: 100%; margin-top: 1rem; }`;
 
-/** The script of the page. */
-export const uploadScript = (): Response =>
+export const scriptResponse = (script: string): Response =>
   new Response(script, {
     headers: {
       "content-type": "text/javascript; charset=utf-8",
@@ -55,28 +55,26 @@ export const uploadScript = (): Response =>
     },
   });
 
-/**
- * Sends the file in parts, so that little is sent again after a lost connection: it asks how much has arrived, and goes
- * on from there. It is plain JavaScript, as browsers get it.
- */
-const script = `
+/** The script by which pages send a file. It is plain JavaScript, as browsers get it. */
+export const sendScript = `
 const PART = 8 * 1024 * 1024;
-const [drop, input, bar, status] = ["drop", "file", "progress", "status"].map((id) => document.getElementById(id));
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const refusal = (why) => Object.assign(new Error(why), { isFinal: true });
 
 /** Sends a part; gives the status and the answer, or throws if the connection is lost. */
-function put(file, start) {
+function put(file, start, { url, show, signal }) {
   const end = Math.min(start + PART, file.size);
   const request = new XMLHttpRequest();
   return new Promise((resolve, reject) => {
-    request.open("PUT", location.href);
+    request.open("PUT", url);
     request.setRequestHeader("accept", "application/json");
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
     request.setRequestHeader("content-type", file.type || "application/octet-stream");
     if (file.size > 0) request.setRequestHeader("content-range", "bytes " + start + "-" + (end - 1) + "/" + file.size);
-    request.upload.onprogress = ({ loaded }) => show(start + loaded, file.size);
+    request.upload.onprogress = ({ loaded }) => show(file.size === 0 ? 1 : (start + loaded) / file.size);
     request.onload = () => resolve({ status: request.status, answer: parsed(request.responseText) });
     request.onerror = request.onabort = request.ontimeout = () => reject(new Error("lost"));
+    signal?.addEventListener("abort", () => request.abort(), { once: true });
     request.send(file.slice(start, end));
   });
 }
@@ -89,54 +87,68 @@ function parsed(text) {
   }
 }
 
-function show(sent, size) {
-  bar.value = size === 0 ? 1 : sent / size;
-  status.textContent = Math.floor(100 * bar.value) + " %";
+async function arrived(url) {
+  const response = await fetch(url, { headers: { accept: "application/json" } });
+  if (response.status === 404) throw refusal("The time for this upload is over. Begin it again.");
+  return (await response.json()).received;
 }
 
-async function arrived() {
-  const response = await fetch(location.href, { headers: { accept: "application/json" } });
-  if (response.status === 404) throw Object.assign(new Error("The time for this file is over. Ask for another one."), { isFinal: true });
-  return (await response.json()).received;
+/**
+ * Sends a file to the URL of an upload in parts, so that little is sent again after a lost connection: it asks how much has
+ * arrived, and goes on from there. Shows the share that was sent, and undefined while the connection is lost. Throws an error
+ * with the reason if the file is refused, or when the signal aborts.
+ */
+export async function sendInParts(file, how) {
+  let start = 0;
+  for (let failures = 0; ; ) {
+    try {
+      how.signal?.throwIfAborted();
+      const { status, answer } = await put(file, start, how);
+      if (status === 201) return;
+      if (status === 202) [start, failures] = [answer.received, 0];
+      else if (status === 409 && answer.received > start) start = answer.received;
+      else if (status === 429 || status >= 500 || status === 408) throw new Error("busy");
+      else throw refusal(answer.error || "The server refuses the file (" + status + ").");
+    } catch (error) {
+      if (error.isFinal || how.signal?.aborted) throw error;
+      how.show(undefined);
+      await pause(Math.min(1000 * 2 ** failures++, 15000));
+      try {
+        start = await arrived(how.url);
+      } catch (reason) {
+        if (reason.isFinal) throw reason;
+      }
+    }
+    if (file.size > 0 && start >= file.size) return;
+  }
+}
+`;
+
+/** The script of the page. */
+export const uploadScript = `
+import { sendInParts } from "${SEND_SCRIPT_PATH}";
+const [drop, input, bar, status] = ["drop", "file", "progress", "status"].map((id) => document.getElementById(id));
+
+function show(share) {
+  if (share === undefined) return (status.textContent = "The connection was lost. Trying again.");
+  bar.value = share;
+  status.textContent = Math.floor(100 * share) + " %";
 }
 
 async function send(file) {
   input.disabled = true;
   bar.hidden = false;
-  let start = 0;
-  for (let failures = 0; ; ) {
-    try {
-      const { status: code, answer } = await put(file, start);
-      if (code === 201) return done();
-      if (code === 202) [start, failures] = [answer.received, 0];
-      else if (code === 409 && answer.received > start) start = answer.received;
-      else if (code === 429 || code >= 500 || code === 408) throw new Error("busy");
-      else return failed(answer.error || "The server refuses the file (" + code + ").");
-    } catch (error) {
-      if (error.isFinal) return failed(error.message);
-      status.textContent = "The connection was lost. Trying again.";
-      await pause(Math.min(1000 * 2 ** failures++, 15000));
-      try {
-        start = await arrived();
-        if (file.size > 0 && start >= file.size) return done();
-      } catch (reason) {
-        if (reason.isFinal) return failed(reason.message);
-      }
-    }
+  try {
+    await sendInParts(file, { url: location.href, show });
+    drop.hidden = true;
+    bar.value = 1;
+    status.textContent = "The file was sent. You can close this page.";
+  } catch (error) {
+    input.disabled = false;
+    input.value = "";
+    bar.hidden = true;
+    status.textContent = error.message;
   }
-}
-
-function done() {
-  drop.hidden = true;
-  bar.value = 1;
-  status.textContent = "The file was sent. You can close this page.";
-}
-
-function failed(why) {
-  input.disabled = false;
-  input.value = "";
-  bar.hidden = true;
-  status.textContent = why;
 }
 
 input.addEventListener("change", () => input.files[0] && send(input.files[0]));

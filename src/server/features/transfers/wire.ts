@@ -2,12 +2,11 @@
  * Names and shapes that SEP-2356 and SEP-2631 define, both drafts, and those that this server adds. Servlets mark a file
  * argument in a form of their own, so that the next revision of the drafts is a change of this file.
  */
+import { FILE_KEYWORD, HOW_TO_GET_FILE } from "../../kernel/core/files.ts";
 import { isObject, type Json, type Tool } from "../../kernel/core/model.ts";
 
 /** The keyword by which the kits mark an argument that is a file: `{ accept?: string[], mostBytes?: number, ask?: string }`. */
 const OWN_KEYWORD = "x-edge-file";
-/** The keyword of the drafts: `{ accept?: string[], maxSize?: number }`. */
-const LISTED_KEYWORD = "x-mcp-file";
 
 /** The scheme of the URIs of stored files. */
 const SCHEME = "stored-file:";
@@ -55,9 +54,6 @@ export const isStoredFile = (uri: string): boolean => uri.toLowerCase().startsWi
 export const fileUri = (id: string, offset?: number): string =>
   `${SCHEME}//${id}${offset === undefined ? "" : `?offset=${offset}`}`;
 
-const HOW_TO_GET =
-  "A file, by its URI. Get one by upload_file, or pass the URI of a file that a tool has made.";
-
 const ASKED = "If you have none, leave it out: the user is asked for it.";
 
 /** A tool as it is listed, if an argument is a file; undefined if none is. */
@@ -92,8 +88,8 @@ function listedSchema(schema: unknown, depth = 0): unknown {
   return {
     ...rest,
     format: "uri",
-    description: [...own, HOW_TO_GET, ...asked].join(" "),
-    [LISTED_KEYWORD]: {
+    description: [...own, HOW_TO_GET_FILE, ...asked].join(" "),
+    [FILE_KEYWORD]: {
       ...(accept !== undefined && { accept }),
       ...(mostBytes !== undefined && { maxSize: mostBytes }),
     },

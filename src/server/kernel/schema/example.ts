@@ -1,4 +1,5 @@
 /** Example values for JSON Schemas. */
+import { FILE_KEYWORD } from "../core/files.ts";
 import { isObject, type Json } from "../core/model.ts";
 import { targetOf } from "./secrets.ts";
 import { Schema, SchemaError, StepsExceeded } from "./schema.ts";
@@ -179,7 +180,8 @@ export function numberOf(schema: Json): number {
 
 /** An example for a string. */
 export function textOf(schema: Json): string {
-  const { format, pattern, minLength, maxLength } = schema;
+  const { format, pattern, minLength, maxLength, [FILE_KEYWORD]: file } = schema;
+  if (file !== undefined) return `data:text/plain,${TEXT}`;
   if (typeof format === "string" && Object.hasOwn(FORMATS, format)) return FORMATS[format]!;
   if (pattern !== undefined) return TEXTS.find((text) => fits(schema, text)) ?? TEXT;
   const least = Math.min(Number(minLength ?? 0), 100_000);

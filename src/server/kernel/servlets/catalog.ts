@@ -1,4 +1,5 @@
 import { Fault } from "../core/errors.ts";
+import { UPLOAD_FILE } from "../core/files.ts";
 import { limits } from "../core/limits.ts";
 import type {
   Json,
@@ -23,7 +24,6 @@ import {
   GET_RESULT,
   READ_STORED_FILE,
   RESERVED_NAMES,
-  UPLOAD_FILE,
   WAIT_FOR_EVENT,
   type EntryKind,
 } from "./scopes.ts";

@@ -1,3 +1,4 @@
+import { UPLOAD_FILE } from "../core/files.ts";
 import { fits } from "../core/glob.ts";
 import { limits } from "../core/limits.ts";
 import { OPERATOR_SCOPE } from "../core/model.ts";
@@ -32,8 +33,7 @@ export const GET_RESULT = "get_result";
 /** The tool that waits for the next event of a type. */
 export const WAIT_FOR_EVENT = "wait_for_event";
 
-/** The tools by which a client sends a file, and reads a stored one in parts. */
-export const UPLOAD_FILE = "upload_file";
+/** The tool by which a client reads a stored file in parts. */
 export const READ_STORED_FILE = "read_stored_file";
 
 /** The tools by which a model finds and calls other tools, where tools are searched. */
