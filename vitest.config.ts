@@ -101,7 +101,7 @@ export default defineConfig({
           include: [
             "test/node/**/*.test.ts",
             "test/features/*/node/*.test.ts",
-            "plugins/**/servlet.test.ts",
+            "plugins/**/*.test.ts",
           ],
           env: { TMPDIR },
           // Node's own WASI, an oracle, says that it is experimental.

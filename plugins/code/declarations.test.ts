@@ -34,14 +34,17 @@ test.each([
   ["const a = 1\nreturn a // done", "const a = 1\n    ;(a // done\n)"],
   ["f()\nreturn { a: 1 }\n", "f()\n    ;({ a: 1 }\n)"],
   ["if (a) { return 1 }\nreturn 2", "if (a) { return 1 }\n    ;(2\n)"],
+  ["return a; // done;\n// all", "    ;(a\n)"],
+  ["f()\nreturn", "f()\n    ;(void 0\n)"],
+  ["return;", "    ;(void 0\n)"],
 ])("%j ends with its value: %j", (script, changed) => {
   expect(withoutReturn(script)).toBe(changed);
 });
 
 test.each([
   ...["1", "a.return(1)", "() => { return 1 }", "`return 1`", "// return 1"],
-  ...["if (a) return 1", "if (a); else return 1", "for (;;) return 1", "a: return 1", "return"],
-  ...["return;", "return\n1"],
+  ...["if (a) return 1", "if (a); else return 1", "for (;;) return 1", "a: return 1"],
+  ...["return\n1", "return // none\n1"],
 ])("%j has no value in place of a return", (script) => {
   expect(withoutReturn(script)).toBeUndefined();
 });

@@ -97,9 +97,8 @@ export function redeclarable(script: string, kept: ReadonlySet<string>): string 
 }
 
 /**
- * The script with its value in place of a `return` at its top, if that is its end, so that its variables last. Undefined if
- * it has none, or if the `return` belongs to another statement. Whether anything follows it, only a parser knows: the
- * result then does not parse.
+ * The script with its first `return` outside of functions replaced by the value, so that its variables last. Undefined if
+ * there is no such `return`, or if it belongs to another statement. If statements follow it, the result does not parse.
  *
  * @example
  * withoutReturn("const a = 1; return a;"); // → "const a = 1;     ;(a\n)"
@@ -107,7 +106,12 @@ export function redeclarable(script: string, kept: ReadonlySet<string>): string 
 export function withoutReturn(script: string): string | undefined {
   const found = topWords(script).find(({ word, before }) => word === "return" && before !== ".");
   if (found === undefined || /^(?:else|do|if\(\)|:)$/.test(found.before)) return undefined;
-  const value = script.slice(found.at + "return".length).replace(/[\s;]+$/, "");
-  if (/^[^\S\n]*(?:\n|$)/.test(value)) return undefined;
-  return `${script.slice(0, found.at)}    ;(${value.trimStart()}\n)`;
+  const rest = script.slice(found.at + "return".length).trimEnd();
+  // In the middle of a string, the cut leaves no script that parses.
+  const value = rest.replace(/(?<!;);(?:[\s;]|\/\/.*)*$/, "");
+  if (NO_VALUE.test(value)) return undefined;
+  return `${script.slice(0, found.at)}    ;(${value.trim() || "void 0"}\n)`;
 }
+
+/** What follows a `return` whose line has no value. */
+const NO_VALUE = /^[^\S\n]*(?:\n|\/\/)/;

@@ -266,6 +266,15 @@ test.each([
   ["one async arrow function", "async () => {\n  const a = await 2;\n  return a * 2;\n}", "4"],
   ["one arrow function", "() => 5", "5"],
   ["an arrow function in brackets", "// Adds.\n(async () => 1 + 1);", "2"],
+  [
+    "an arrow function and a comment",
+    "async () => ({ a: 1 })\n// It is (1).\n/* ** */",
+    "{ a: 1 }",
+  ],
+  ["an arrow function of the tools", "async (sdk) => typeof sdk.draw", '"function"'],
+  ["an arrow function of some tools", "async ({ draw }) => typeof draw", '"function"'],
+  ["a return and a value on the next line", "return // nothing\n1", ""],
+  ["a return behind many spaces", `return 1 +${" ".repeat(50_000)}1`, "2"],
   ["a function that it has called", "(async () => 7)()", "7"],
 ])("a script with %s gives its value", async (_what, code, value) => {
   expect(await run(code)).toBe(value);
@@ -278,7 +287,21 @@ test("a return at the end keeps variables, and runs nothing twice", async () => 
   await run("let kept = 4; await tools.note({ n: 2 }); return kept", noting);
   expect(await run("return kept + 1")).toBe("5");
   expect(called).toEqual([{ n: 1 }, { n: 2 }]);
+  await run("const more = 5; return more; // The end.");
+  await run("const most = 6;\nreturn;");
+  expect(await run("[more, most]")).toBe("[ 5, 6 ]");
 });
+
+test.each(["eval('return 1')", "throw new SyntaxError('return not in a function')"])(
+  "a script is not run again because of an error of its own: %s",
+  async (failing) => {
+    const called: unknown[] = [];
+    const tools = { note: () => `${called.push(1)}` };
+    const said = await run(`await tools.note(); ${failing}`, { ...script, tools });
+    expect(said).toMatch(/^error: SyntaxError: return not in a function/);
+    expect(called).toEqual([1]);
+  },
+);
 
 test("a function that is a value is shown, and not called", async () => {
   expect(await run("const f = () => 1; f")).toMatch(/Function/);

@@ -126,7 +126,7 @@ async function running(script: string): Promise<unknown> {
   return value;
 }
 
-/** The value of a script as models write them: its last statement, what it returns, or what the function that it is gives. */
+/** The value of a script: of its last statement, of its `return`, or of a call if the script is one arrow function. */
 async function valueOfScript(code: string): Promise<unknown> {
   let value: unknown;
   try {
@@ -136,16 +136,20 @@ async function valueOfScript(code: string): Promise<unknown> {
     value = await returnedBy(code);
   }
   if (typeof value !== "function" || !isWhole(value, code)) return value;
-  const called: unknown = (value as () => unknown)();
+  // Models that know other code modes give it a parameter for the tools.
+  const called: unknown = (value as (given: object) => unknown)(tools);
   mendBuiltIns();
   return called;
 }
 
-/** True if a script did not begin since it has a `return` outside of functions. */
+/** True if a script did not begin, because it has a `return` outside of functions. */
 const isReturn = (error: unknown): boolean =>
-  error instanceof SyntaxError && error.message === "return not in a function";
+  error instanceof SyntaxError &&
+  error.message === "return not in a function" &&
+  // Otherwise code that has begun threw it, such as an `eval`.
+  /^\s*at script:/.test(error.stack ?? "");
 
-/** What a script returns at its top. Its variables last if the `return` is its end. */
+/** The value of a script with a `return` outside of functions. If that is its last statement, its variables last. */
 async function returnedBy(code: string): Promise<unknown> {
   const plain = withoutReturn(code);
   if (plain !== undefined && parses(plain)) {
@@ -171,13 +175,16 @@ function parses(code: string): boolean {
   }
 }
 
-/** True if a script is one arrow function, perhaps in brackets. */
+/** True if a script is one arrow function, with at most comments, brackets and semicolons around it. */
 function isWhole(value: object, code: string): boolean {
   const text = String(value);
-  const bare = code.replace(/^(?:\s|\/\/.*|\/\*[^]*?\*\/)+|[\s;]+$/g, "");
+  const at = code.indexOf(text);
+  const around = [code.slice(0, at), code.slice(at + text.length)];
   const isArrow = !/^(?:async\s+)?(?:function|class)\b/.test(text);
-  return isArrow && (bare === text || /^\(\s*([^]*?)[\s;]*\)$/.exec(bare)?.[1] === text);
+  return isArrow && at >= 0 && around.every((one) => AROUND.test(one));
 }
+
+const AROUND = /^(?:[\s();]|\/\/.*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)*$/;
 
 /** A block of what was printed, and a last line. */
 const textOf = (last?: string) => ({
