@@ -13,7 +13,7 @@ export const PROFILES: Profiles = {
       "durable:plan_required": { steps: [{ do: "elicit", message: "Who?" }] },
     },
   },
-  plans: { servlets: ["durable", "probe"] },
+  plans: { servlets: ["durable", "probe"], as_tools: ["resources", "prompts"] },
   searched: {
     servlets: ["http-status", "hello", "durable", "notes", "conformance", "viewing"],
     tools: "search",

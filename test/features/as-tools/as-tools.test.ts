@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { Profiles } from "../../../src/server/kernel/servlets/profiles.ts";
-import { callOf, prepare, textIn, type Json } from "../../worker/calls/client.ts";
+import {
+  accept,
+  beginTool,
+  callOf,
+  goOn,
+  newAddress,
+  prepare,
+  textIn,
+  type Json,
+} from "../../worker/calls/client.ts";
+import { resultIn, SessionClient } from "../../worker/mcp/legacy/session-client.ts";
+import { browser } from "../../worker/pages/browser.ts";
 import { at, namesAt, profiled } from "../../worker/profiles.ts";
 
 /** Resources and prompts as tools. */
@@ -58,9 +69,81 @@ describe("the tools", () => {
     expect(result).toMatchObject({ isError: true });
   });
 
+  test("reach only what the caller's scopes grant", async () => {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("ada"));
+    const hash = new Uint8Array(digest).toHex();
+    const keys = { API_KEYS: JSON.stringify({ ada: { hash, scopes: ["notes:*"] } }) };
+    const sent = { server: profiled(keys, profiles), headers: { authorization: "Bearer ada" } };
+    const page = JSON.parse(textIn(await callOf("list_resources", {}, sent)));
+    expect(page.listed.length).toBeGreaterThan(0);
+    expect(JSON.stringify(page)).not.toContain("http-status:");
+    for (const [name, args] of [
+      ["read_resource", { uri: "http-status://404" }],
+      ["read_resource", { uri: "http-status://index" }],
+      ["get_prompt", { name: "explain_status", arguments: { code: "404" } }],
+    ] as const) {
+      const { status, error } = await callOf(name, args, sent);
+      expect([status, error?.message]).toEqual([403, expect.stringContaining("lacks the scope")]);
+    }
+  });
+
+  test("refuse a URI that is too long to look for", async () => {
+    const { result } = await call("read_resource", { uri: `http-status://${"4".repeat(200_000)}` });
+    expect(result).toMatchObject({ isError: true });
+    expect(textIn({ status: 200, result: result! })).toMatch(/^The URI has \d+ characters/);
+  });
+
+  test.each([
+    ["read_resource", { uri: "note://999999" }, "There is no note 999999. See list_notes."],
+    ["get_prompt", { name: "explain_status", arguments: { code: "9" } }, /no registered .* 9\./],
+  ] as const)("give a servlet's error to the model: %s", async (name, args, message) => {
+    const { result } = await call(name, args);
+    expect(result).toMatchObject({ isError: true });
+    expect(textIn({ status: 200, result: result! })).toMatch(message);
+  });
+
   test("refuse a stale cursor, with what to do", async () => {
     const { result } = await call("list_resources", { cursor: "nonsense" });
     expect(result).toMatchObject({ isError: true });
     expect(textIn({ status: 200, result: result! })).toContain("List again without one");
+  });
+});
+
+const ASKING = [
+  ["read_resource", { uri: "plan://resource" }, "A resource for Ada"],
+  ["get_prompt", { name: "plan_prompt" }, "user: A prompt for Ada"],
+] as const;
+
+describe("what asks the user", () => {
+  test.each(ASKING)(
+    "goes on with the answer: %s",
+    { tags: ["carried"] },
+    async (name, args, text) => {
+      const round = await beginTool(name, args, { server: at("plans", profiled()) });
+      expect(textIn(await goOn(round, { ask_1: accept("Ada", "name") }))).toBe(text);
+    },
+  );
+
+  test.each(ASKING)("goes on by a link: %s", { tags: ["people"] }, async (name, args, text) => {
+    const sent = { server: at("plans", profiled({ LINKS: "on" })), capabilities: {} };
+    const { id, url } = (await callOf(name, args, sent)).result!["structuredContent"];
+    await browser().answer(url, { f0: "Ada" });
+    expect(textIn(await callOf("get_result", { id }, sent))).toBe(text);
+  });
+
+  describe.each<[string, { stored?: false }]>([
+    ["that has an object", {}],
+    ["without one yet", { stored: false }],
+  ])("goes on in a session %s", { tags: ["sessions"] }, (_which, options) => {
+    test.each(ASKING)("%s", async (name, args, text) => {
+      const sent = {
+        server: at("plans", profiled()),
+        headers: { "cf-connecting-ip": newAddress() },
+      };
+      const client = await SessionClient.begin({ ...sent, ...options });
+      const heard = async ({ id }: Json) => client.answer(id, accept("Ada", "name"));
+      const { result } = await resultIn(await client.call(name, args), heard);
+      expect(result).toMatchObject({ content: [{ text }] });
+    });
   });
 });

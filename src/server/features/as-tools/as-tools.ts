@@ -10,7 +10,7 @@ import type { CallRef } from "../../kernel/calls/call-ref.ts";
 import type { CallContext } from "../../kernel/core/call-context.ts";
 import { Suspended } from "../../kernel/core/suspension.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { pageOf } from "../../kernel/mcp/wire/params.ts";
+import { pageOf, promptIn, resourceIn } from "../../kernel/mcp/wire/params.ts";
 import type { Contributor } from "../../kernel/servlets/catalog.ts";
 import { errorResult, type OwnTool } from "../../kernel/servlets/own.ts";
 import type { Profile } from "../../kernel/servlets/profiles.ts";
@@ -59,15 +59,12 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
     try {
       const entry = await (await registryFor(call)).resolve(ref);
       const outcome = await entry.run(call);
-      if (outcome instanceof Suspended)
-        return errorResult(
-          `${ref.name} has to wait, which it cannot here: use a client that has ${ref.kind}s.`,
-        );
-      return { content: contentOf(outcome) };
+      return outcome instanceof Suspended ? outcome : { content: contentOf(outcome) };
     } catch (error) {
-      const fault = Fault.from(error);
-      if (fault.code !== "not_found") throw error;
-      return errorResult(fault.message);
+      // A model can correct its call.
+      const { code, message } = Fault.from(error);
+      if (!/^(?:not_found|servlet_error|servlet_failed)$/.test(code)) throw error;
+      return errorResult(message);
     }
   }
 
@@ -95,8 +92,8 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
         },
         annotations,
       },
-      run: ({ uri }, call) =>
-        read({ kind: "resource", name: String(uri) }, call, ({ contents }) =>
+      run: async (args, call) =>
+        read(resourceIn(args), call, ({ contents }) =>
           (contents as ReadResourceResult["contents"]).map((resource) =>
             "text" in resource
               ? { type: "text", text: resource.text }
@@ -128,14 +125,11 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
         },
         annotations,
       },
-      run: ({ name, arguments: input = {} }, call) =>
-        read(
-          { kind: "prompt", name: String(name), input: input as Record<string, string> },
-          call,
-          ({ messages }) =>
-            (messages as GetPromptResult["messages"]).map(({ role, content }) =>
-              content.type === "text" ? { ...content, text: `${role}: ${content.text}` } : content,
-            ),
+      run: async (args, call) =>
+        read(promptIn(args), call, ({ messages }) =>
+          (messages as GetPromptResult["messages"]).map(({ role, content }) =>
+            content.type === "text" ? { ...content, text: `${role}: ${content.text}` } : content,
+          ),
         ),
     },
   };

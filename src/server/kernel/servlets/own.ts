@@ -1,7 +1,7 @@
 import { Fault } from "../core/errors.ts";
 import type { CallContext } from "../core/call-context.ts";
 import type { CallToolResult, Json, Tool } from "../core/model.ts";
-import { Suspended, Wait } from "../core/suspension.ts";
+import { Suspended, Wait, type Outcome } from "../core/suspension.ts";
 import type { PreparedServlet } from "./bundle.ts";
 import { SERVER_SERVLET } from "./scopes.ts";
 import type { Servlet } from "./servlet.ts";
@@ -11,7 +11,7 @@ import type { ServedSkills } from "./bundle.ts";
 export interface OwnTool {
   tool: Omit<Tool, "name">;
   /** Throws a `Wait` for an answer, with the state that it is called again with. */
-  run(args: Json, call: CallContext): Promise<CallToolResult>;
+  run(args: Json, call: CallContext): Promise<Outcome<CallToolResult>>;
 }
 
 /** The result of a failed tool of the server, in words for the model. */
