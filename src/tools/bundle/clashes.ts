@@ -5,6 +5,8 @@ import { folded, toolkitOf } from "../../server/kernel/servlets/toolkit.ts";
 import { Refusal } from "./refusal.ts";
 import type { FoundServlet } from "./scan.ts";
 
+const isReserved = (name: string): boolean => RESERVED_TOOLS.some((one) => one === name);
+
 /** A servlet with the definitions of its tools, by tool name. */
 interface Defined {
   found: FoundServlet;
@@ -29,10 +31,10 @@ export function refuseNameClashes(
     );
   }
   for (const [alias, { own, servlet }] of aliases) {
-    const tool = listed.get(alias);
-    if (tool === undefined) continue;
+    const owner = isReserved(alias) ? "the server itself" : listed.get(alias)?.servlet.name;
+    if (owner === undefined) continue;
     throw new Refusal(
-      `${placeOf(servlet.name)}: tools.${own}.aliases has ${alias}, which is a tool of ${tool.servlet.name}: leave it out`,
+      `${placeOf(servlet.name)}: tools.${own}.aliases has ${alias}, which is a tool of ${owner}: leave it out`,
     );
   }
   const toolkits = new Map<string, { name: string; place: string }>();

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { bundle } from "../../bundle.gen.ts";
 import {
   as,
+  changed,
   keyed,
   newAddress,
   prepare,
@@ -43,6 +44,19 @@ describe("lists", () => {
     expect(result).toMatchObject({ content: [{ text: "one of 1" }] });
     const { error } = await send("tools/call", { name: "growing-one" }, bob);
     expect(error!.message).toMatch(/Unknown tool: growing-one/);
+  });
+
+  test("have a tool that another servlet has an alias for", async () => {
+    const manifest = { tools: { greet: { aliases: ["growing-one"] } } };
+    const server = serverOf(changed("hello", () => ({ manifest })));
+    const ada = { ...newCaller(), server };
+    const call = async () => {
+      const params = { name: "growing-one", arguments: { name: "Ada" } };
+      return (await send("tools/call", params, ada)).result!["content"][0].text;
+    };
+    expect(await call()).toBe("Hello, Ada!");
+    await add("one", ada);
+    expect(await call()).toBe("one of 1");
   });
 
   test("outlive the object that has them", async () => {

@@ -515,6 +515,19 @@ describe("ids of Open Tool Calling", () => {
           /a: tools\.t\.aliases has u, which is a tool of b: leave it out/,
         ],
         [
+          { "a/a.wat": lists("t"), "a/servlet.json": '{"tools":{"t":{"aliases":["call_tool"]}}}' },
+          /a: tools\.t\.aliases has call_tool, which is a tool of the server itself: leave it out/,
+        ],
+        [
+          {
+            "a/a.wat": lists("t"),
+            "a/servlet.json": '{"tools":{"t":{"aliases":["old"]}}}',
+            "b/b.wat": lists("u"),
+            "b/servlet.json": '{"tools":{"u":{"aliases":["old"]}}}',
+          },
+          /b: .*a also has old \(tools\): /,
+        ],
+        [
           {
             "a/a.wat": lists("t"),
             "a/servlet.json": kit("1.2.3", { prefix: "a" }),

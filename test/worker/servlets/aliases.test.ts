@@ -7,6 +7,7 @@ prepare();
 const manifest = { tools: { greet: { aliases: ["say_hello", "now"] } } };
 const bundle = changed("hello", () => ({ manifest }));
 const server = serverOf(bundle);
+const GREET = bundle.servlets.find(({ name }) => name === "hello")!.lists!.tools[0]!;
 const call = async (name: string, of = server) =>
   textIn(await callOf(name, { name: "Ada" }, { server: of }));
 
@@ -28,6 +29,25 @@ describe("an earlier name of a tool", () => {
   test("is that of the tool which has it now", async () => {
     const { result } = await callOf("now", {}, { server });
     expect(result).toHaveProperty("structuredContent");
+  });
+
+  test("is that of the first of two servlets", async () => {
+    const servlets = bundle.servlets.map((one) =>
+      one.name === "translate"
+        ? { ...one, manifest: { tools: { translate: { aliases: ["say_hello"] } } } }
+        : one,
+    );
+    expect(await call("say_hello", serverOf({ ...bundle, servlets }))).toBe("Hello, Ada!");
+  });
+
+  test("of a tool that another servlet's hides is hidden, too", async () => {
+    const servlets = bundle.servlets.map((one) =>
+      one.name === "clock"
+        ? { ...one, lists: { ...one.lists!, tools: [...one.lists!.tools, { ...GREET }] } }
+        : one,
+    );
+    const hiding = serverOf({ ...bundle, servlets });
+    await expect(call("say_hello", hiding)).rejects.toThrow(/Unknown tool: say_hello/);
   });
 
   test("gives nobody a tool whose scopes lack it", async () => {

@@ -87,7 +87,7 @@ export interface Catalog {
   /** The tools of all versions, including tools with the same name. */
   versions: readonly ToolEntry[];
   tools: ReadonlyMap<string, ToolEntry>;
-  /** Tools by their old names, which are not listed and may be those of other tools. */
+  /** Tools by their aliases, which are not listed. A tool of such a name comes before. */
   aliases: ReadonlyMap<string, ToolEntry>;
   prompts: ReadonlyMap<string, PromptEntry>;
   /** By URI. */
@@ -146,7 +146,7 @@ export function clashRemedy(kind: Clash["kind"], servlet = "one of them"): strin
 /** Unrestricted access for bundling and installing. */
 const EVERYTHING = { profile: undefined, may: () => true, pinsFor: () => ({}) };
 
-/** The tool with this listed or old name. */
+/** The tool with this name or alias. */
 export const toolNamedIn = ({ tools, aliases }: Catalog, name: string): ToolEntry | undefined =>
   tools.get(name) ?? aliases.get(name);
 
@@ -224,8 +224,9 @@ export function merge(
       versions.push(entry);
       if (!seen.has(servlet)) continue;
       add("tools", tools, name, entry);
+      if (tools.get(name) !== entry) continue;
       for (const old of manifest.tools?.[tool.name]?.aliases ?? [])
-        aliases.set(listedName(old, manifest.prefix), entry);
+        add("tools", aliases, listedName(old, manifest.prefix), entry);
     }
     if (!seen.has(servlet)) continue;
     const skipsPrompt = wholeMatch(manifest.skip_prompts);

@@ -59,7 +59,7 @@ export interface Offered {
  */
 export function resolve(ref: CallRef, of: Offered): Entry | Promise<Entry> {
   if (ref.kind === "tool") {
-    const tool = of.shared && toolNamedIn(of.shared, ref.name);
+    const tool = of.shared?.tools.get(ref.name);
     if (tool !== undefined) {
       of.access.demand(tool);
       return calledTool(tool, ref, of);
@@ -159,7 +159,11 @@ async function targetTool(
 
 /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
 async function toolNamed(name: string, of: Offered): Promise<ToolEntry> {
-  const entry = await of.find((catalog) => toolNamedIn(catalog, name));
+  const entry = await of.find(
+    (catalog) => toolNamedIn(catalog, name),
+    // An alias may be the name of a tool that depends on the caller's state.
+    (shared) => shared.tools.get(name),
+  );
   if (entry !== undefined) return entry;
   throw await unknown("tool", name, of);
 }
