@@ -50,6 +50,17 @@ describe("an earlier name of a tool", () => {
     await expect(call("say_hello", hiding)).rejects.toThrow(/Unknown tool: say_hello/);
   });
 
+  test("needs no headers that repeat arguments, but right ones", async () => {
+    const tools = { test_x_mcp_header: { aliases: ["region"] } };
+    const sent = { server: serverOf(changed("conformance", () => ({ manifest: { tools } }))) };
+    const regionBy = (headers: Record<string, string>) =>
+      callOf("region", { region: "eu" }, { ...sent, headers });
+    expect(textIn(await regionBy({}))).toBe("Region: eu");
+    expect(textIn(await regionBy({ "mcp-param-region": "eu" }))).toBe("Region: eu");
+    const { error } = await regionBy({ "mcp-param-region": "us" });
+    expect(error?.message).toContain("is not what the body has as region");
+  });
+
   test("gives nobody a tool whose scopes lack it", async () => {
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode("ada"));
     const hash = new Uint8Array(digest).toHex();

@@ -37,9 +37,7 @@ export async function answerCall(
   const { pinned = before } = entry.ref.kind === "tool" ? entry.ref : {};
   const pins = pinned && { pinned };
   const { tool } = entry;
-  // If the tool was called by an alias, the client does not know its headers.
-  if (tool && params["name"] === tool.tool.name)
-    checkParamHeaders(exchange.headers, tool.tool, params["arguments"]);
+  if (tool) checkParamHeaders(exchange.headers, tool.tool, params);
   const { tasks, accepts } = exchange;
   const link = linkOf(exchange.pages, tool);
   const kept = taskCallOf(entry, plain, link);

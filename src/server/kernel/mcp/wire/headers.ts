@@ -4,7 +4,7 @@
  * https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata
  */
 import { Fault } from "../../core/errors.ts";
-import { isObject, type Tool } from "../../core/model.ts";
+import { isObject, type Json, type Tool } from "../../core/model.ts";
 import type { FoundRequest } from "../method.ts";
 import { paramHeaders } from "../../servlets/param-headers.ts";
 
@@ -25,8 +25,15 @@ export function checkHeaders(headers: Headers, { method, params, row }: FoundReq
   agree("mcp-name", given, name, decoded);
 }
 
-/** Checks the `Mcp-Param-*` headers of a tool's call. Throws `header_mismatch`. */
-export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): void {
+/**
+ * Checks the `Mcp-Param-*` headers of a tool's call. A client that calls the tool by an alias, or through another tool,
+ * may not know them, and sends none. Throws `header_mismatch`.
+ */
+export function checkParamHeaders(
+  headers: Headers,
+  tool: Tool,
+  { name, arguments: args }: Json,
+): void {
   for (const { header, path, type } of paramHeaders(tool)) {
     const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args);
     const given = headers.get(header);
@@ -35,6 +42,7 @@ export function checkParamHeaders(headers: Headers, tool: Tool, args: unknown): 
         throw mismatch(`${header} is present, but the body has no ${path.join(".")}`);
       continue;
     }
+    if (given === null && name !== tool.name) continue;
     if (given === null) throw mismatch(`${header} is missing`);
     const text = decoded(given.trim(), header);
     const same =
