@@ -32,7 +32,6 @@ const taskMethods: Methods = {
   "tasks/cancel": { modern: cancelTask, namedBy: "taskId" },
 };
 
-/** Calls that outlive their request: tasks, and calls handed over to a person by a link. */
 /** `Kernel.prefersLinks` for clients with these names; the header `Prefer-Links` has the last word. */
 const linksFor =
   (names: readonly string[]): Kernel["prefersLinks"] =>
@@ -42,6 +41,7 @@ const linksFor =
     return client !== undefined && names.some((glob) => fits(glob, client));
   };
 
+/** Calls that outlive their request: tasks, and calls handed over to a person by a link. */
 export const tasksFeature: Feature = {
   name: "tasks",
   settings: tasksSettings,
