@@ -407,6 +407,17 @@ describe("an account", () => {
     });
   });
 
+  test("is not connected by a token that is no bearer token", async () => {
+    const issuer = new AuthorizationServer();
+    await accountsAt(async ({ accounts }) => {
+      const back = await issuer.authorize(await accounts.begin(GRANT, REDIRECT));
+      issuer.instead[`${ISSUER}/token`] = () =>
+        Response.json({ access_token: "bound-to-a-key", token_type: "DPoP" });
+      expect(await accounts.finish(back)).toMatchObject({ isConnected: false });
+      expect(await accounts.token(GRANT)).toEqual({ value: undefined });
+    });
+  });
+
   test("whose revocation endpoint has moved to another host is not revoked there", async () => {
     const issuer = new AuthorizationServer();
     await accountsAt(async ({ accounts }) => {

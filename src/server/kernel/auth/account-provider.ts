@@ -346,6 +346,8 @@ const OVER = new Set([
 
 function grantedBy(granted: oauth.TokenEndpointResponse): Granted {
   const { access_token: access, refresh_token: refresh, expires_in, scope } = granted;
+  // The library takes DPoP, too.
+  if (granted.token_type !== "bearer") throw new Error("The access token is no bearer token");
   if (access.length > limits.tokenCharacters || !BEARER.test(access))
     throw new Error("The access token is too long, or not valid in an Authorization header");
   const claims = oauth.getValidatedIdTokenClaims(granted);
