@@ -236,7 +236,11 @@ describe("a registration", () => {
   });
 
   test.each<[what: string, answer: () => Response, message: RegExp]>([
-    ["a page", () => page("<html>"), /did not register this server\. Whoever runs/],
+    [
+      "a page",
+      () => page("<html>"),
+      /did not register this server\. The operator of this server must/,
+    ],
     ["no client_id", () => Response.json({}, { status: 201 }), /did not register/],
     [
       "a client_id that is no text",

@@ -268,7 +268,7 @@ test("an issuer that registers nobody has the person told what whoever runs the 
   const { status, text } = await agree();
   expect(status).toBe(503);
   expect(text).toContain("The issuer auth.example registers no clients by itself.");
-  expect(text).toContain(`with the redirect URI ${origin}/account/callback, and adds the account`);
+  expect(text).toContain(`with the redirect URI ${origin}/account/callback, and add the account`);
 });
 
 test("a person is asked for scopes that a request lacks, once, and keeps those granted before", async () => {

@@ -1,4 +1,4 @@
-/** The tools by which clients without resources or prompts list and read them. */
+/** The tools for resources and prompts, for clients that have only tools. */
 import { Fault } from "../../kernel/core/errors.ts";
 import type {
   McpContentBlock,
@@ -16,7 +16,7 @@ import { errorResult, type OwnTool } from "../../kernel/servlets/own.ts";
 import type { Profile } from "../../kernel/servlets/profiles.ts";
 import { SERVER_SERVLET } from "../../kernel/servlets/scopes.ts";
 
-/** What the tools are for: resources or prompts. */
+/** The kind of entries that each tool is for. */
 const KINDS: Readonly<Record<string, NonNullable<Profile["as_tools"]>[number]>> = {
   list_resources: "resources",
   read_resource: "resources",
@@ -24,7 +24,7 @@ const KINDS: Readonly<Record<string, NonNullable<Profile["as_tools"]>[number]>> 
   get_prompt: "prompts",
 };
 
-/** Leaves out the tools that the endpoint does not have. */
+/** Hides the tools whose kind is not in `as_tools` of the profile. */
 export const asToolsContributor: Contributor = {
   tool(entry, { profile }) {
     const kind = entry.servlet.name === SERVER_SERVLET ? KINDS[entry.own] : undefined;
@@ -39,7 +39,7 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
   const registryFor = async ({ principal, session }: CallContext) =>
     (await kernel.registry()).for({ principal, session });
 
-  /** A page of lists, as JSON. */
+  /** Returns a page of these lists, as JSON. */
   const listed =
     (...kinds: ("resources" | "resourceTemplates" | "prompts")[]) =>
     async (args: Json, call: CallContext) => {
@@ -50,7 +50,7 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
       return { content: [{ type: "text" as const, text: JSON.stringify(page) }] };
     };
 
-  /** The result of a reference, as content of a tool. */
+  /** Runs a read of a resource or prompt, and returns its content as that of a tool. */
   async function read(
     ref: CallRef,
     call: CallContext,
@@ -73,7 +73,7 @@ export function asTools(kernel: Pick<Kernel, "registry">): Record<string, OwnToo
       tool: {
         title: "List resources",
         description:
-          "Lists the resources of this server, and templates of the URIs of others, as JSON. read_resource reads one.",
+          "Lists the resources of this server, and the templates of URIs of more resources, as JSON. read_resource reads one.",
         inputSchema: { type: "object", properties: { cursor } },
         annotations,
       },

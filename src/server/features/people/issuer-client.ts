@@ -1,4 +1,4 @@
-/** This server as a client at an issuer that nobody has named in ACCOUNTS. */
+/** This server as an OAuth client of issuers that ACCOUNTS does not list. */
 import * as z from "zod/mini";
 import { requestProvider } from "../../kernel/auth/account-provider.ts";
 import { Fault } from "../../kernel/core/errors.ts";
@@ -13,7 +13,7 @@ import { CLIENT_METHODS, metadataAt, type IssuerMetadata } from "./issuer-metada
 import { limits } from "./limits.ts";
 import { CALLBACK_PATH, OWN_CLIENT_CALLBACK } from "./provider-sign-in.ts";
 
-/** An issuer, and the origin at which this server is its client. */
+/** An issuer, and the origin by which this server is its client. */
 export interface IssuerAddress {
   issuer: string;
   origin: string;
@@ -25,13 +25,13 @@ export interface IssuedClient {
   /** Absent for a public client. */
   secret?: string;
   auth: "basic" | "post";
-  /** When it was registered, in Unix ms; absent for one whose id is the URL of its document. */
+  /** Time of the registration, in Unix ms; absent if the id is the URL of the client document. */
   registeredAt?: number;
   /** When the secret expires, in Unix ms. */
   expires?: number;
 }
 
-/** This server at an issuer: what the metadata says, and the client. */
+/** The metadata of an issuer, and the credentials of this server there. */
 export interface ClientAtIssuer {
   metadata: IssuerMetadata;
   client: IssuedClient;
@@ -45,12 +45,12 @@ interface Parts {
   isSelfHosted: boolean;
 }
 
-/** This server as a client at one issuer. In an object of its own, so that it registers once. */
+/** This server as the client of one issuer. It has a Durable Object of its own, so that all callers share one registration. */
 export class IssuerClient {
   readonly #at: IssuerAddress;
   readonly #parts: Parts;
-  readonly #metadata = new Remembered<IssuerMetadata>(() => limits.keySetMs);
-  readonly #client = new Remembered<IssuedClient>(({ expires = Infinity }) =>
+  readonly #metadata = new CachedResult<IssuerMetadata>(() => limits.keySetMs);
+  readonly #client = new CachedResult<IssuedClient>(({ expires = Infinity }) =>
     Math.max(expires - Date.now(), limits.newRegistrationMs),
   );
 
@@ -64,7 +64,7 @@ export class IssuerClient {
     return this.#metadata.get(() => metadataAt(this.#at.issuer, this.#parts.isSelfHosted));
   }
 
-  /** The metadata and the client, which is registered if need be. Throws `unavailable`. */
+  /** The metadata and the credentials. Registers this server if it has none. Throws `unavailable`. */
   async find(): Promise<ClientAtIssuer> {
     const metadata = await this.metadata();
     if (this.#takesDocument(metadata)) {
@@ -79,7 +79,7 @@ export class IssuerClient {
     return { metadata, client };
   }
 
-  /** Forgets the registration with this id, which the issuer no longer accepts. */
+  /** Deletes the registration with this id, which the issuer no longer accepts. */
   async drop(id: string): Promise<void> {
     const client = await this.#stored();
     if (client?.id !== id || isNew(client)) return;
@@ -156,38 +156,38 @@ export class IssuerClient {
     const { issuer, origin } = this.#at;
     return new Fault(
       "unavailable",
-      `${this.#host} ${why}. Whoever runs this server registers it there as an app, with the redirect URI ${origin}${CALLBACK_PATH}, and adds the account to ACCOUNTS with the issuer ${issuer} and its client_id.`,
+      `${this.#host} ${why}. The operator of this server must register it there as an app, with the redirect URI ${origin}${CALLBACK_PATH}, and add the account to ACCOUNTS with the issuer ${issuer} and the client_id.`,
     );
   }
 }
 
-/** What is kept of a result: a value for a time, a failure for `limits.issuerFailureMs`. Those who ask meanwhile share it. */
-class Remembered<T> {
+/** A cached result: a value for a time of its own, a failure for `limits.issuerFailureMs`. Concurrent callers share one attempt. */
+class CachedResult<T> {
   readonly #ms: (value: T) => number;
-  #of: { at: number; ms: number; result: Promise<Settled<T>> } | undefined;
+  #cached: { at: number; ms: number; result: Promise<Settled<T>> } | undefined;
 
   constructor(ms: (value: T) => number) {
     this.#ms = ms;
   }
 
   async get(work: () => Promise<T>): Promise<T> {
-    let remembered = this.#of;
-    if (remembered === undefined || !isRecent(remembered.at, remembered.ms)) {
-      remembered = { at: Date.now(), ms: Infinity, result: settled(work) };
-      this.#of = remembered;
-      const result = await remembered.result;
-      remembered.at = Date.now();
-      remembered.ms = "value" in result ? this.#ms(result.value) : limits.issuerFailureMs;
+    let cached = this.#cached;
+    if (cached === undefined || !isRecent(cached.at, cached.ms)) {
+      cached = { at: Date.now(), ms: Infinity, result: settled(work) };
+      this.#cached = cached;
+      const result = await cached.result;
+      cached.at = Date.now();
+      cached.ms = "value" in result ? this.#ms(result.value) : limits.issuerFailureMs;
     }
-    return unsettled(await remembered.result);
+    return unsettled(await cached.result);
   }
 
   forget(): void {
-    this.#of = undefined;
+    this.#cached = undefined;
   }
 }
 
-/** True for a registration that is used though its issuer refuses it: another would fare no better. */
+/** True for a recent registration, which is kept even if the issuer refuses it: a new one would be refused, too. */
 const isNew = (client: IssuedClient | undefined): boolean =>
   isRecent(client?.registeredAt ?? 0, limits.newRegistrationMs);
 
@@ -211,7 +211,7 @@ const descriptionOf = (origin: string, title: string) => ({
   application_type: origin.startsWith("https:") ? "web" : "native",
 });
 
-/** How a secret is sent, if there is one. A server that registers a public client with a secret expects the secret. */
+/** How the client secret is sent. An issuer that gives a public client a secret expects it. */
 function authOf(method: string, supported: readonly string[]): IssuedClient["auth"] {
   if (method === "client_secret_post") return "post";
   const hasBasic = method === "client_secret_basic" || supported.includes("client_secret_basic");
@@ -236,9 +236,9 @@ function codeOf(body: unknown): string {
   return typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? ` (${code})` : "";
 }
 
-/** The key of the sealed registration in the object's storage, and the place that it is sealed for. */
+/** The storage key of the sealed registration, and the place that it is sealed for. */
 const CLIENT = "client";
 
-/** The name of the object that is this server's client at an issuer. No principal has a name with these words. */
+/** The name of the Durable Object for the client of an issuer. No principal has such a name. */
 export const clientObjectName = ({ issuer, origin }: IssuerAddress): string =>
   `client of ${origin} at ${issuer}`;

@@ -1,4 +1,4 @@
-/** The metadata of an issuer at which this server makes itself a client: https://www.rfc-editor.org/rfc/rfc8414 */
+/** The metadata of an issuer that ACCOUNTS does not list: https://www.rfc-editor.org/rfc/rfc8414 */
 import * as z from "zod/mini";
 import { requestProvider } from "../../kernel/auth/account-provider.ts";
 import { Fault } from "../../kernel/core/errors.ts";
@@ -27,10 +27,10 @@ const metadataSchema = once(() =>
   }),
 );
 
-/** The members of the metadata that are used here, checked. */
+/** The checked members of the metadata that this server uses. */
 export type IssuerMetadata = z.infer<ReturnType<typeof metadataSchema>>;
 
-/** The members that are URLs to which people or this server are sent. */
+/** The members with URLs that browsers or this server request. */
 const ENDPOINTS = [
   "authorization_endpoint",
   "token_endpoint",
@@ -39,8 +39,8 @@ const ENDPOINTS = [
 ] as const;
 
 /**
- * The metadata of this issuer. `isSelfHosted` allows hosts in a private network, if the issuer is in one. Throws
- * `unavailable`, with what the metadata lack.
+ * The metadata of this issuer. With `isSelfHosted`, an issuer in a private network may have its endpoints there. Throws
+ * `unavailable`, with the reason.
  */
 export async function metadataAt(issuer: string, isSelfHosted: boolean): Promise<IssuerMetadata> {
   const expected = new URL(issuer);
@@ -52,17 +52,12 @@ export async function metadataAt(issuer: string, isSelfHosted: boolean): Promise
       "it is in a private network: a Worker on Cloudflare reaches none, and a server of npm start does with --private-network",
     );
   const published = await publishedBy(expected).catch((cause: unknown) => {
-    throw new Fault(
-      "unavailable",
-      `The issuer ${expected.host} cannot be reached. Try again later.`,
-      {
-        cause,
-      },
-    );
+    const message = `The issuer ${expected.host} cannot be reached. Try again later.`;
+    throw new Fault("unavailable", message, { cause });
   });
   if (published === undefined)
     throw unusable(
-      "it publishes no metadata (RFC 8414, or OpenID Connect) where it belongs; redirects are not followed",
+      "it publishes no metadata (RFC 8414, or OpenID Connect) at its well-known addresses; redirects are not followed",
     );
   const read = metadataSchema().safeParse(published);
   if (!read.success) {
@@ -86,11 +81,11 @@ export async function metadataAt(issuer: string, isSelfHosted: boolean): Promise
   }
   if (!metadata.code_challenge_methods_supported.includes("S256"))
     throw unusable("its metadata does not name PKCE with S256, which this server requires");
-  return withoutRest(metadata);
+  return usedPartOf(metadata);
 }
 
-/** The metadata with only those entries of lists that matter here: each account stores it. */
-function withoutRest(metadata: IssuerMetadata): IssuerMetadata {
+/** The metadata with only the list entries that this server uses: each account stores a copy. */
+function usedPartOf(metadata: IssuerMetadata): IssuerMetadata {
   const {
     token_endpoint_auth_methods_supported: methods,
     id_token_signing_alg_values_supported: algorithms,
@@ -111,10 +106,10 @@ function withoutRest(metadata: IssuerMetadata): IssuerMetadata {
   };
 }
 
-/** The scope for which some issuers give a refresh token. */
+/** The scope that some issuers require for a refresh token. */
 export const OFFLINE_SCOPE = "offline_access";
 
-/** How this server can authenticate as a client, the preferred way first: a public client has no secret that expires. */
+/** The client authentication methods of this server, the preferred one first: a public client has no secret that expires. */
 export const CLIENT_METHODS = ["none", "client_secret_basic", "client_secret_post"];
 
 /**
@@ -138,5 +133,5 @@ async function publishedBy({ origin, pathname }: URL): Promise<object | undefine
   return undefined;
 }
 
-/** A part of another server's answer, for a message. */
+/** A text of another server, quoted for a message. */
 const quoted = (text: string): string => JSON.stringify(shortened(printable(text), 200));

@@ -20,11 +20,11 @@ const own = addLimits({
     /** Time for a person to connect an account at a provider, and the number of attempts in that time. */
     connectingMs: 10 * 60_000,
     connecting: 20,
-    /** A refused token of at most this age is not renewed: the refusal has another reason. */
+    /** A token younger than this is not renewed when a host refuses it: the refusal has another reason. */
     accountFreshMs: 60_000,
-    /** How long a failure to reach an issuer or to register there is remembered: many callers may ask at once. */
+    /** How long a failure to reach an issuer or to register there is cached: many callers may ask at once. */
     issuerFailureMs: 10_000,
-    /** A registration of at most this age is kept, though its issuer refuses it: a new one would fare no better. */
+    /** A registration younger than this is kept even if the issuer refuses it: a new one would be refused, too. */
     newRegistrationMs: 10 * 60_000,
     /** Calls that a person sees on the page of the account: each costs a request to its task. */
     shownCalls: 50,

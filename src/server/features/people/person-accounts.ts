@@ -19,23 +19,23 @@ import type { Sealer } from "../../kernel/storage/vault.ts";
 /** How long before its expiry an account's token is renewed: a request with it may take that long. */
 const ACCOUNT_MARGIN_MS = 30_000;
 
-/** This server at an issuer where it has made itself a client. */
+/** This server as a client of issuers that ACCOUNTS does not list. */
 export interface IssuerClients {
-  /** The issuer's metadata. Throws `unavailable`. */
+  /** As `IssuerClient.metadata`. */
   issuerMetadata(at: IssuerAddress): Promise<IssuerMetadata>;
-  /** The metadata and the client, which is registered if need be. Throws `unavailable`. */
+  /** As `IssuerClient.find`. */
   clientAt(at: IssuerAddress): Promise<ClientAtIssuer>;
-  /** Has the next client registered anew, if this is the present one. */
+  /** As `IssuerClient.drop`. */
   dropClient(at: IssuerAddress, id: string): Promise<void>;
 }
 
-/** The client that an account was connected by, and the metadata of that time. */
+/** The client by which an account was connected, and the metadata at that time. */
 interface OwnClient extends ClientAtIssuer {
   at: IssuerAddress;
 }
 
 /** A connected account as it is stored. */
-interface Connected extends AccountGrant {
+interface ConnectedAccount extends AccountGrant {
   tokens: Tokens;
   /** Absent if the provider is one of ACCOUNTS. */
   own?: OwnClient;
@@ -46,12 +46,12 @@ interface Connected extends AccountGrant {
   grantedAt: number;
 }
 
-/** A person's way to the provider and back. */
-interface Connecting {
+/** A person's pending visit at a provider. */
+interface PendingVisit {
   grant: AccountGrant;
   begun: Begun;
   back: string;
-  /** As in `Connected`. */
+  /** As in `ConnectedAccount`. */
   own?: OwnClient;
   /** To whom the person went (`Provider.identity`): the code is for no other. */
   at: string;
@@ -110,7 +110,7 @@ export class PersonAccounts {
     const { resource } = grant;
     const { url, begun } = await provider.begin(scopesFor(grant, own), redirectUri, { resource });
     const at = provider.identity;
-    const connecting: Connecting = { grant, begun, back, at, ...(own && { own }) };
+    const connecting: PendingVisit = { grant, begun, back, at, ...(own && { own }) };
     const state = await hexDigest(begun.state);
     const sealed = await sealer.seal(encoded(connecting), `connecting ${state}`);
     // No await from here on, so that no other attempt is counted meanwhile.
@@ -138,7 +138,7 @@ export class PersonAccounts {
     if (row === undefined || row.until <= Date.now()) return undefined;
     const opened = await sealer.open(new Uint8Array(row.sealed), `connecting ${state}`);
     if (opened === undefined) return undefined;
-    const { grant, begun, back, at, own } = decoded(opened) as Connecting;
+    const { grant, begun, back, at, own } = decoded(opened) as PendingVisit;
     // The answer of another provider has come to another address.
     if (begun.redirectUri !== origin + pathname) return undefined;
     try {
@@ -220,7 +220,7 @@ export class PersonAccounts {
     return !("value" in found) || found.value !== undefined;
   }
 
-  async #renewed(known: Connected): Promise<Settled<string | undefined>> {
+  async #renewed(known: ConnectedAccount): Promise<Settled<string | undefined>> {
     const id = await idOf(known);
     const flight = this.#renewing.get(id) ?? settled(() => this.#renew(id, known));
     this.#renewing.set(id, flight);
@@ -231,7 +231,7 @@ export class PersonAccounts {
     }
   }
 
-  async #renew(id: string, { tokens: { access } }: Connected): Promise<string | undefined> {
+  async #renew(id: string, { tokens: { access } }: ConnectedAccount): Promise<string | undefined> {
     // It may have been renewed since it was read, and providers take a refresh token that is used twice for a stolen one.
     const known = await this.#read(id);
     if (known?.tokens.access !== access) return known?.tokens.access;
@@ -248,10 +248,10 @@ export class PersonAccounts {
     return tokens?.access;
   }
 
-  /** The grant with new tokens; undefined if the provider no longer grants it, or knows no more of this server. */
+  /** The grant with new tokens; undefined if the provider no longer grants it, or no longer knows this server. */
   async #refreshed(
     provider: Provider | undefined,
-    { tokens: { refresh }, resource, own }: Connected,
+    { tokens: { refresh }, resource, own }: ConnectedAccount,
   ): Promise<Granted | undefined> {
     if (provider === undefined || refresh === undefined) return undefined;
     try {
@@ -263,7 +263,7 @@ export class PersonAccounts {
     }
   }
 
-  /** Does this; a registration that the issuer refuses meanwhile is not used for other accounts. */
+  /** Runs a request to the provider. Drops the registration if the issuer refuses it. */
   async #unlessRefused<T>(work: () => Promise<T>, own: OwnClient | undefined): Promise<T> {
     try {
       return await work();
@@ -274,7 +274,7 @@ export class PersonAccounts {
     }
   }
 
-  async #keep(connected: Connected): Promise<void> {
+  async #keep(connected: ConnectedAccount): Promise<void> {
     const { sql, sealer } = this.#parts();
     const id = await idOf(connected);
     const sealed = await sealer.seal(encoded(connected), `account ${id}`);
@@ -290,21 +290,21 @@ export class PersonAccounts {
     this.#tell();
   }
 
-  async #read(id: string): Promise<Connected | undefined> {
+  async #read(id: string): Promise<ConnectedAccount | undefined> {
     const { sql, sealer } = this.#parts();
     const query = "SELECT sealed FROM accounts WHERE id = ?";
     const row = firstRow(sql.exec<{ sealed: ArrayBuffer }>(query, id));
     const opened = row && (await sealer.open(new Uint8Array(row.sealed), `account ${id}`));
-    return opened && (decoded(opened) as Connected);
+    return opened && (decoded(opened) as ConnectedAccount);
   }
 
   /** False if the configuration has another provider or client by now. */
-  #isCurrent({ account, from, own }: Connected): boolean {
+  #isCurrent({ account, from, own }: ConnectedAccount): boolean {
     const provider = this.#parts().providers.get(account);
     return provider === undefined ? own !== undefined : provider.identity === from;
   }
 
-  /** The client of a new connection, if the configuration has no provider for it. Throws `unavailable`. */
+  /** The client for a new connection; undefined if ACCOUNTS has the provider. Throws `unavailable`. */
   async #newClient(
     { account, issuer }: AccountGrant,
     origin: string,
@@ -320,7 +320,7 @@ export class PersonAccounts {
     return { at, ...(await clients.clientAt(at)) };
   }
 
-  /** True if the person has gone to an issuer as this client, and is not back: the issuer may have forgotten the client. */
+  /** True if the person has a pending visit at the issuer with this client id: the issuer may not know the client any more. */
   async #isOut(client: string): Promise<boolean> {
     const { sql, sealer } = this.#parts();
     const rows = sql
@@ -329,10 +329,10 @@ export class PersonAccounts {
     const all = await Promise.all(
       rows.map(({ state, sealed }) => sealer.open(new Uint8Array(sealed), `connecting ${state}`)),
     );
-    return all.some((one) => one && (decoded(one) as Connecting).own?.client.id === client);
+    return all.some((one) => one && (decoded(one) as PendingVisit).own?.client.id === client);
   }
 
-  /** The provider of an account: one of the configuration, else by the client that this server has made. */
+  /** The provider of an account: the one in ACCOUNTS, else the issuer with this client. */
   #provider({ account }: AccountGrant, own: OwnClient | undefined): Provider {
     const provider = this.#parts().providers.get(account);
     if (provider !== undefined) return provider;
@@ -343,8 +343,8 @@ export class PersonAccounts {
     );
   }
 
-  /** As `#provider`, with the metadata of now. Throws `unavailable`, also if tokens would go to another host than before. */
-  async #currentProvider(known: Connected): Promise<Provider> {
+  /** As `#provider`, with the current metadata. Throws `unavailable`, also if tokens would go to another host than before. */
+  async #currentProvider(known: ConnectedAccount): Promise<Provider> {
     const { account, own } = known;
     const { clients, providers } = this.#parts();
     if (own === undefined || providers.has(account)) return this.#provider(known, own);
@@ -373,21 +373,21 @@ CREATE TABLE IF NOT EXISTS accounts (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS connecting (state TEXT PRIMARY KEY, until INTEGER NOT NULL, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS declined (id TEXT PRIMARY KEY, at INTEGER NOT NULL);`;
 
-/** The provider at which this server has made itself a client. */
+/** An issuer as a provider, with this client. */
 const providerBy = (name: string, { at: { issuer }, client, metadata }: OwnClient): Provider => {
   const { id: client_id, secret, auth } = client;
   const settings = { issuer, client_id, auth, scopes: [], params: {} };
   return new Provider(name, settings, secret, { metadata });
 };
 
-/** The scopes of a grant; with one more where a provider gives a refresh token for that only. */
+/** The scopes to request: with one more for a refresh token, if the issuer lists it. */
 function scopesFor({ scopes }: AccountGrant, own: OwnClient | undefined): readonly string[] {
   const isOffline = own?.metadata.scopes_supported.includes(OFFLINE_SCOPE);
   // Alone it would stand for less than the provider's default.
   return isOffline && scopes.length > 0 ? [...scopes, OFFLINE_SCOPE] : scopes;
 }
 
-/** True if the issuer has refused this server as a client, which it has registered. */
+/** True if the issuer has refused the client that it had registered. */
 const isRefused = (error: unknown, own: OwnClient | undefined): boolean =>
   own?.client.registeredAt !== undefined &&
   error instanceof Fault &&

@@ -21,8 +21,8 @@ export const CALLBACK_PATH = "/account/callback";
 export const callbackPath = (provider: string): string => `${CALLBACK_PATH}/${provider}`;
 
 /**
- * The path of the redirect URI for issuers at which this server is a client by itself, for the same reason: none of them
- * gets a code of a provider in the configuration, whose names have a letter or digit first.
+ * The path of the redirect URI at issuers that ACCOUNTS does not list, for the same reason: they get no code of a
+ * configured provider, whose name begins with a letter or digit.
  */
 export const OWN_CLIENT_CALLBACK = callbackPath("-");
 

@@ -364,7 +364,7 @@ export const manifestSchema = once(() =>
                   z
                     .array(matching(/^[\w./-]{1,128}$/, "is no name of a tool"))
                     .check(z.maxLength(10)),
-                  "Earlier names of the tool. They are not listed, and calls by them are calls of the tool: clients keep old lists.",
+                  "Earlier names of the tool, without the prefix. They are not listed; a call by one is a call of the tool, for clients that keep old lists.",
                 ),
               ),
               output: z.optional(
