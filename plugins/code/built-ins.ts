@@ -1,4 +1,4 @@
-/** Keeps the language whole for the servlet, which shares its global scope with the scripts. */
+/** Protects the built-in classes, since scripts share the global scope of the servlet. */
 interface Prototype {
   of: object;
   /** Its own prototype. */
@@ -14,7 +14,7 @@ const prototypes: Prototype[] = [];
 const isObject = (value: unknown): value is object =>
   (typeof value === "object" && value !== null) || typeof value === "function";
 
-/** Prototypes that no global has, but whose methods loops, spreads and `await` use. */
+/** Prototypes that no global leads to, and whose methods loops, spreads and `await` use. */
 function hiddenPrototypes(): object[] {
   const generated = [(function* () {})(), (async function* () {})()].map(getPrototypeOf);
   const iterators = [[], "", new Map(), new Set(), "".matchAll(/a/g)].map((one) =>
@@ -34,7 +34,7 @@ function remember(prototype: object): void {
   prototypes.push({ of: prototype, above: getPrototypeOf(prototype), keys, members });
 }
 
-/** Adds globals, and has no script replace any: a script that declares one of that name does not begin. Gives their names. */
+/** Adds globals, and makes all globals read-only: a script that declares such a name does not begin. Returns their names. */
 export function protectGlobals(added: Record<string, unknown>): ReadonlySet<string> {
   Object.assign(globalThis, added);
   const names = new Set<string>();
@@ -57,8 +57,8 @@ export function protectGlobals(added: Record<string, unknown>): ReadonlySet<stri
 }
 
 /**
- * Undoes what a script has made of the methods of built-in classes; what it has added to them stays. Uses none
- * of them itself.
+ * Restores the members of built-in classes that a script has changed; members that it has added stay. Calls none of these
+ * members itself.
  */
 export function mendBuiltIns(): void {
   for (let one = 0; one < prototypes.length; one++) {

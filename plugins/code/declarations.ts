@@ -1,4 +1,4 @@
-/** Takes scripts as consoles of browsers and other code modes do: names declared again, and a `return` at the top. */
+/** Rewrites scripts so that they may declare names again, and have a `return` outside of functions, as in other code modes. */
 
 const SPACE = /(?:\s|\/\/.*|\/\*[^]*?\*\/)+/y;
 const WORD = /[\w$\u0080-\uFFFF]+/y;
@@ -16,7 +16,7 @@ const VALUE = /[\w$)\]}"'`\u0080-\uFFFF]$/;
 const BEFORE_VALUE =
   /^(?:await|case|delete|do|else|in|instanceof|new|of|return|throw|typeof|void|yield)$/;
 
-/** A word outside of all brackets. */
+/** A word outside of brackets. */
 interface TopWord {
   word: string;
   at: number;
@@ -29,9 +29,9 @@ const matchAt = (pattern: RegExp, script: string, at: number): string | undefine
   return pattern.exec(script)?.[0];
 };
 
-/** The words at the top of a script, in order. */
+/** The words of a script that are outside of brackets, in order. */
 function* topWords(script: string): Generator<TopWord> {
-  /** Brackets that are open, and "`" for each expression in a template; with the token before each. */
+  /** The open brackets, and "`" for each expression in a template, each with the token before it. */
   const open: { bracket: string; before: string }[] = [];
   /** The last token. */
   let last = "";
@@ -62,12 +62,12 @@ function* topWords(script: string): Generator<TopWord> {
   }
 }
 
-/** Words before the head of a statement, which has a body. */
+/** Words before the head of a statement with a body. */
 const HEAD = /^(?:for|if|while|with)$/;
 
 /**
- * The script with each `const` and `let` at its top as `var`. All else stays where it is, but that variables without a value
- * get one. A declaration that may have one of the names in `kept` stays as it is.
+ * The script with `var` in place of each `const` and `let` outside of blocks, and a value for variables without one.
+ * Positions stay the same up to there. A declaration that may have one of the names in `kept` is unchanged.
  *
  * @example
  * redeclarable("const a = 1; let b; { const c = 2 }", new Set()); // → "var   a = 1; var b=void 0; { const c = 2 }"
