@@ -9,8 +9,11 @@ import {
 } from "../../../src/server/features/people/person-accounts.ts";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { Sealer } from "../../../src/server/kernel/storage/vault.ts";
+import { clock, prepare } from "../../worker/calls/client.ts";
 
 /** The renewal of an account's tokens beside other work of its person. */
+
+prepare();
 
 const CALLBACK = "https://server.example/account/callback";
 const OF = { servlet: "mail", account: "local" };
@@ -19,9 +22,20 @@ const GRANT = { ...OF, scopes: [], hosts: ["mail.example"] };
 const key = { id: 1, bytes: new Uint8Array(32) };
 const KEYS = { current: () => key, byId: () => key, lasting: () => key.bytes };
 
-/** Opens what it has sealed, but the next time not before it may. */
+/** Opens what it has sealed, but the next time not before it may; and seals so. */
 class SlowSealer extends Sealer {
   until: Promise<void> | undefined;
+  /** What the next account waits for before it is sealed; undefined once it waits. */
+  sealedAfter: Promise<void> | undefined;
+
+  override async seal(plain: Uint8Array<ArrayBuffer>, place?: string) {
+    const { sealedAfter } = this;
+    if (place?.startsWith("account ") === true) {
+      this.sealedAfter = undefined;
+      await sealedAfter;
+    }
+    return super.seal(plain, place);
+  }
 
   override async open(sealed: Uint8Array<ArrayBuffer>, place?: string) {
     const { until } = this;
@@ -99,7 +113,50 @@ describe("an account is renewed", () => {
       expect(await renewed).toEqual({ value: undefined });
       expect(at.revoked.map(({ refresh }) => refresh)).toEqual(["r0", "r1"]);
     }));
+
+  test("for nobody where its person disconnects it while the new tokens are sealed", () =>
+    expired(async ({ accounts, sealer, revoked }) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      sealer.sealedAfter = promise;
+      const renewed = accounts.token(GRANT);
+      await expect.poll(() => sealer.sealedAfter === undefined).toBe(true);
+      await accounts.disconnect(OF);
+      resolve();
+      expect(await renewed).toEqual({ value: undefined });
+      expect(await accounts.all()).toEqual([]);
+      expect(revoked.map(({ refresh }) => refresh)).toEqual(["r0", "r1"]);
+    }));
+
+  test("and does not replace one that its person connects while the new tokens are sealed", () =>
+    expired(async ({ accounts, sealer }) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      sealer.sealedAfter = promise;
+      const renewed = accounts.token(GRANT);
+      await expect.poll(() => sealer.sealedAfter === undefined).toBe(true);
+      await accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
+      const [{ connectedAt } = { connectedAt: NaN }] = await accounts.all();
+      clock.aheadMs = 1000;
+      await accounts.finish(new URL(`${CALLBACK}?state=s2&code=c`));
+      resolve();
+      await renewed;
+      const [now] = await accounts.all();
+      expect(now!.connectedAt).toBeGreaterThan(connectedAt);
+    }));
 });
+
+test("an account is not kept where its person is forgotten while it is sealed", () =>
+  expired(async ({ accounts, sealer, revoked }) => {
+    await accounts.begin(GRANT, { redirectUri: CALLBACK, back: "/" });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    sealer.sealedAfter = promise;
+    const finished = accounts.finish(new URL(`${CALLBACK}?state=s2&code=c`));
+    await expect.poll(() => sealer.sealedAfter === undefined).toBe(true);
+    await accounts.forgetAll();
+    resolve();
+    expect(await finished).toBeUndefined();
+    expect(await accounts.all()).toEqual([]);
+    expect(revoked).toHaveLength(2);
+  }));
 
 test("an account that is granted while its person is forgotten is not kept, and is revoked", () =>
   expired(async (at) => {

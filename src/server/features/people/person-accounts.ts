@@ -72,6 +72,8 @@ export class PersonAccounts {
   readonly #renewing = new Map<string, Promise<Settled<string | undefined>>>();
   #changed = Promise.withResolvers<void>();
   #timesForgotten = 0;
+  /** Counts the accounts that were stored or deleted. */
+  #writes = 0;
 
   constructor(parts: () => Parts) {
     this.#parts = parts;
@@ -150,18 +152,18 @@ export class PersonAccounts {
         );
       const granted = await this.#unlessRefused(() => provider.finish(answer, begun), own);
       const tokens = granted?.tokens;
-      if (tokens !== undefined && this.#timesForgotten !== before) {
-        await provider.revoke(tokens).catch(logError);
-        return undefined;
-      }
       if (tokens === undefined) {
         await this.decline(grant);
         return { back, isConnected: false };
       }
       const now = Date.now();
       const from = provider.identity;
-      const kept = { ...grant, tokens, from, ...(own && { own }) };
-      await this.#keep({ ...kept, connectedAt: now, grantedAt: now });
+      const account = { ...grant, tokens, from, ...(own && { own }) };
+      const isForgotten = () => this.#timesForgotten !== before;
+      if (!(await this.#keep({ ...account, connectedAt: now, grantedAt: now }, isForgotten))) {
+        await provider.revoke(tokens).catch(logError);
+        return undefined;
+      }
       sql.exec("DELETE FROM declined WHERE id = ?", await idOf(grant));
       return { back, isConnected: true };
     } catch (error) {
@@ -190,7 +192,7 @@ export class PersonAccounts {
   async disconnect(of: AccountRef): Promise<void> {
     const id = await idOf(of);
     const known = await this.#read(id);
-    this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
+    this.#delete(id);
     // The account is forgotten here, even if the provider cannot be reached.
     if (known === undefined || !this.#isCurrent(known)) return;
     await this.#currentProvider(known)
@@ -238,14 +240,22 @@ export class PersonAccounts {
     const { refresh } = known.tokens;
     const provider = refresh === undefined ? undefined : await this.#currentProvider(known);
     const tokens = (await this.#refreshed(provider, known))?.tokens;
-    // Its person may have disconnected or connected it meanwhile.
-    const current = await this.#read(id);
-    if (current === undefined && tokens !== undefined)
-      await provider?.revoke(tokens).catch(logError);
-    if (current?.tokens.access !== access) return current?.tokens.access;
-    if (tokens === undefined) this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
-    else await this.#keep({ ...known, tokens, grantedAt: Date.now() });
-    return tokens?.access;
+    // Its person may disconnect or connect it meanwhile.
+    for (;;) {
+      const before = this.#writes;
+      const isChanged = () => this.#writes !== before;
+      const current = await this.#read(id);
+      if (current === undefined && tokens !== undefined)
+        await provider?.revoke(tokens).catch(logError);
+      if (current?.tokens.access !== access) return current?.tokens.access;
+      if (tokens !== undefined) {
+        const renewed = { ...current, tokens, grantedAt: Date.now() };
+        if (await this.#keep(renewed, isChanged)) return tokens.access;
+      } else if (!isChanged()) {
+        this.#delete(id);
+        return undefined;
+      }
+    }
   }
 
   /** The grant with new tokens; undefined if the provider no longer grants it, or no longer knows this server. */
@@ -274,10 +284,12 @@ export class PersonAccounts {
     }
   }
 
-  async #keep(connected: ConnectedAccount): Promise<void> {
+  /** Stores an account; false if it is `isVoid` once it is sealed. */
+  async #keep(connected: ConnectedAccount, isVoid: () => boolean): Promise<boolean> {
     const { sql, sealer } = this.#parts();
     const id = await idOf(connected);
     const sealed = await sealer.seal(encoded(connected), `account ${id}`);
+    if (isVoid()) return false;
     const { count } = sql
       .exec<{ count: number }>("SELECT COUNT(*) AS count FROM accounts WHERE id <> ?", id)
       .one();
@@ -287,7 +299,14 @@ export class PersonAccounts {
         `You have ${limits.keptSecrets} connected accounts, as many as you may. Disconnect one at /account first.`,
       );
     sql.exec("INSERT OR REPLACE INTO accounts VALUES (?, ?)", id, sealed);
+    this.#writes++;
     this.#tell();
+    return true;
+  }
+
+  #delete(id: string): void {
+    this.#parts().sql.exec("DELETE FROM accounts WHERE id = ?", id);
+    this.#writes++;
   }
 
   async #read(id: string): Promise<ConnectedAccount | undefined> {
