@@ -116,7 +116,7 @@ interface ShownProvider {
 
 type AccountAtProvider = AccountRequest & { provider: ShownProvider };
 
-/** The provider of the configuration, else the servlet's issuer; undefined if there is neither. */
+/** The provider in ACCOUNTS, else the servlet's issuer; undefined if there is neither. */
 function providerOf(
   { account, issuer }: AccountGrant,
   { providers, people }: PersonPage,

@@ -39,7 +39,7 @@ interface ConnectedAccount extends AccountGrant {
   tokens: Tokens;
   /** Absent if the provider is one of ACCOUNTS. */
   own?: OwnClient;
-  /** Who granted them, and to whom (`Provider.identity`): tokens are for no other. */
+  /** `Provider.identity` of the provider and client that the tokens are bound to. */
   from: string;
   /** Unix time in ms of the person's consent, and of the tokens. */
   connectedAt: number;
@@ -53,7 +53,7 @@ interface PendingVisit {
   back: string;
   /** As in `ConnectedAccount`. */
   own?: OwnClient;
-  /** To whom the person went (`Provider.identity`): the code is for no other. */
+  /** `Provider.identity` of the provider and client that the code is bound to. */
   at: string;
 }
 
@@ -386,7 +386,7 @@ export class PersonAccounts {
   }
 }
 
-/** The tables. `declined` has the times at which accounts were refused. */
+/** The tables. `declined` has the times at which the person refused to connect accounts. */
 export const ACCOUNT_TABLES = `
 CREATE TABLE IF NOT EXISTS accounts (id TEXT PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS connecting (state TEXT PRIMARY KEY, until INTEGER NOT NULL, sealed BLOB NOT NULL);

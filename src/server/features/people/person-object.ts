@@ -31,9 +31,9 @@ interface StoredSecret extends SecretRef {
 interface PersonServer {
   readonly sealer: Sealer;
   readonly providers: ReadonlyMap<string, Provider>;
-  /** Where this server makes itself a client. */
+  /** This server as a client of issuers that ACCOUNTS does not list. */
   readonly clients: IssuerClients;
-  /** How it introduces itself there. */
+  /** Its name there, and whether it may use issuers in a private network. */
   readonly client: { readonly title: string; readonly isSelfHosted: boolean };
   readonly tasks?: TasksOf;
   /** As in `Parts`. */
@@ -41,9 +41,9 @@ interface PersonServer {
 }
 
 /**
- * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and which calls wait for a
- * person. Each method is given the principal's name. Some objects are no person's, but this server as a client at an
- * issuer.
+ * The stored data of one principal: secrets and accounts, sealed under a key of the principal, and the calls that wait for
+ * a person. Each method is given the principal's name. Other objects of this class have this server's registration at an
+ * issuer instead.
  */
 export class PersonObject extends DurableObject<object> {
   readonly #server: PersonServer;
@@ -139,17 +139,17 @@ export class PersonObject extends DurableObject<object> {
     await this.#accounts(principal).disconnect(of);
   }
 
-  /** The metadata of the issuer of this object. Throws `unavailable`. */
+  /** As `IssuerClient.metadata`, for the issuer of this object. Throws `unavailable`. */
   issuerMetadata(at: IssuerAddress): Promise<Settled<IssuerMetadata>> {
     return settled(() => this.#issuerClient(at).metadata());
   }
 
-  /** This server as a client at the issuer of this object, registered if need be. Throws `unavailable`. */
+  /** As `IssuerClient.find`, for the issuer of this object. Throws `unavailable`. */
   clientAtIssuer(at: IssuerAddress): Promise<Settled<ClientAtIssuer>> {
     return settled(() => this.#issuerClient(at).find());
   }
 
-  /** Forgets the registration with this id. */
+  /** As `IssuerClient.drop`, for the issuer of this object. */
   async dropClient(at: IssuerAddress, id: string): Promise<void> {
     await this.#issuerClient(at).drop(id);
   }
