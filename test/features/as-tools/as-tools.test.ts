@@ -87,6 +87,14 @@ describe("the tools", () => {
     }
   });
 
+  test("are for clients: no servlet may call them", { tags: ["state", "tool-calls"] }, async () => {
+    const code = "await tools.read_resource({ uri: 'http-status://404' })";
+    const { result } = await call("run_code", { code });
+    expect(textIn({ status: 200, result: result! })).toContain(
+      "may not call read_resource, which is a tool of the server itself: only clients may.",
+    );
+  });
+
   test("refuse a URI that is too long to look for", async () => {
     const { result } = await call("read_resource", { uri: `http-status://${"4".repeat(200_000)}` });
     expect(result).toMatchObject({ isError: true });

@@ -114,8 +114,12 @@ function demandAllowed({ servlet, call, own }: Calling, found: FoundEntry, name:
   const { may_call: patterns = [] } = servlet.manifest;
   const { name: of } = found.servlet!;
   const { tool } = found.tool!;
+  if (own?.has(found.servlet!) === true)
+    throw new Refusal(
+      "not-allowed",
+      `The servlet ${servlet.name} may not call ${name}, which is a tool of the server itself: only clients may.`,
+    );
   if (
-    own?.has(found.servlet!) === true ||
     (tool !== undefined && !isForModels(tool)) ||
     !patterns.some((pattern) => grants(pattern, of, found.tool!.own))
   )
