@@ -3,6 +3,7 @@ import { objectClassWith } from "../../kernel/object-class.ts";
 import { operatedStates } from "./operated-states.ts";
 import { ServletState } from "./servlet-state.ts";
 import { stateOperations } from "./state-operations.ts";
+import { documentsIn, type DocumentsOf } from "./documents.ts";
 import { stateful } from "./servlet-states.ts";
 
 declare module "../../kernel/bindings.ts" {
@@ -12,12 +13,21 @@ declare module "../../kernel/bindings.ts" {
   }
 }
 
+declare module "../../kernel/kernel.ts" {
+  interface Parts {
+    /** What features keep beside the state of servlets. */
+    documents?: DocumentsOf;
+  }
+}
+
 /** State and files that servlets keep between calls. */
 export const stateFeature: Feature = {
   name: "state",
   start(kernel) {
+    const { SERVLET_STATES: objects } = kernel.env;
     const states = operatedStates(kernel.env, () => kernel.stateOwners());
     return {
+      ...(objects && { parts: { documents: documentsIn(objects) } }),
       runner: stateful(kernel.env),
       operations: stateOperations({
         states,

@@ -9,7 +9,7 @@ import { settled, type Settled } from "../../kernel/core/settled.ts";
 import { DurableObject } from "cloudflare:workers";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { isAnonymous } from "../../kernel/core/callers.ts";
-import { Fault, report } from "../../kernel/core/errors.ts";
+import { Fault, logError, report } from "../../kernel/core/errors.ts";
 import { limits } from "./limits.ts";
 import type { PreparedServlet, ServletRef } from "../../kernel/servlets/bundle.ts";
 import { connected } from "../../kernel/servlets/connect.ts";
@@ -26,9 +26,11 @@ import {
   type StateImport,
 } from "./remote-hooks.ts";
 import { StorageReservation } from "./storage-reservation.ts";
-import { buildIdOf } from "./scope-state.ts";
+import { buildIdOf, unreadable } from "./scope-state.ts";
 import type { StateSummary } from "./state-export.ts";
 import { noFacets } from "./facets.ts";
+import { documentBytes, StateDocuments, type StateDocument } from "./state-documents.ts";
+import { StateSealing } from "./state-sealing.ts";
 import { StateBackends, OwnBackend, type Facets, type StateBackend } from "./state-backend.ts";
 import { heldStream } from "./state-streams.ts";
 import { Turns } from "../../kernel/storage/turns.ts";
@@ -58,7 +60,7 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" |
  */
 export class ServletState extends DurableObject<QuotaEnv> {
   readonly #server: StateServer;
-  #opening: Promise<{ own: OwnBackend; all: StateBackends }> | undefined;
+  #opening: Promise<{ own: OwnBackend; all: StateBackends; documents: StateDocuments }> | undefined;
   /** The last lists of the servlet in this state, as JSON, with their time and the servlet's version. */
   #lists: { text: string; at: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
@@ -87,7 +89,8 @@ export class ServletState extends DurableObject<QuotaEnv> {
       const key = await sealer.scopeKey(String(this.ctx.id));
       const own = new OwnBackend(this.ctx.storage, key, deployment);
       const facet = (facets ?? noFacets).open(this.ctx, key);
-      return { own, all: new StateBackends(this.ctx.storage, { own, facet }) };
+      const documents = new StateDocuments(this.ctx.storage.sql, new StateSealing(key));
+      return { own, all: new StateBackends(this.ctx.storage, { own, facet }), documents };
     };
     this.#opening ??= opened().catch((error: unknown) => {
       this.#opening = undefined;
@@ -114,6 +117,40 @@ export class ServletState extends DurableObject<QuotaEnv> {
         // All notifications must reach the caller before the ending does.
         await Promise.all(sent);
       }
+    });
+  }
+
+  /**
+   * What a feature keeps beside this state; undefined if nothing. Does not wait for the call that runs. Throws `unavailable` if
+   * it cannot be read.
+   */
+  document(servlet: string, name: string): Promise<Settled<StateDocument | undefined>> {
+    return settled(async () => {
+      const { documents } = await this.#open();
+      return documents.read(name).catch((error: unknown) => {
+        logError(error);
+        throw unreadable(servlet);
+      });
+    });
+  }
+
+  /**
+   * Replaces what a feature keeps beside this state, of which it has read the revision (0 if there was nothing). False if there
+   * is another one by now. Throws `servlet_failed` if there is no room for the caller.
+   */
+  replaceDocument(
+    { servlet, caller, name }: { servlet: ServletRef; caller?: string | undefined; name: string },
+    { text, revision }: StateDocument,
+  ): Promise<Settled<boolean>> {
+    return settled(async () => {
+      const served = demandServed(this.#servlet(servlet));
+      const { documents, all } = await this.#open();
+      const sealed = await documents.seal(name, text);
+      const { sql } = this.ctx.storage;
+      const others = (await all.current.bytes()) + documentBytes(sql, name);
+      await this.#postponeDeletion(served, caller);
+      await this.#reservation.demand(caller, others + sealed.length, true);
+      return documents.replace(name, revision, sealed);
     });
   }
 
@@ -210,8 +247,8 @@ export class ServletState extends DurableObject<QuotaEnv> {
       ...(run.isCancelled && { isCancelled: run.isCancelled }),
       ...(hasFolders && { room: await this.#reservation.available(caller) }),
       reserve: (bytes, addsFiles) => {
-        stored = bytes;
-        return this.#reservation.demand(caller, bytes, addsFiles);
+        stored = bytes + documentBytes(this.ctx.storage.sql);
+        return this.#reservation.demand(caller, stored, addsFiles);
       },
     });
     const hasChanged = ending.changes?.some(({ method }) => method.endsWith("list_changed"));
@@ -286,7 +323,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
         const servlet = demandServed(this.#servlet(of));
         const backend = await this.#backend(servlet);
         const reserve = (bytes: number, addsFiles: boolean) =>
-          this.#reservation.demand(caller, bytes, addsFiles);
+          this.#reservation.demand(caller, bytes + documentBytes(this.ctx.storage.sql), addsFiles);
         await this.#postponeDeletion(servlet, caller);
         await backend.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
@@ -316,7 +353,8 @@ export class ServletState extends DurableObject<QuotaEnv> {
   async held(): Promise<number> {
     if (this.#reservation.bytes === 0 || !this.#turns.takeNow()) return this.#reservation.bytes;
     try {
-      const bytes = await (await this.#backend(undefined)).bytes();
+      const kept = await (await this.#backend(undefined)).bytes();
+      const bytes = kept + documentBytes(this.ctx.storage.sql);
       this.ctx.waitUntil(this.#reservation.shrink(bytes).catch(report));
       return this.#reservation.bytes;
     } finally {
