@@ -122,7 +122,9 @@ class Finder {
         ({ tool, servlet, own }) => isForModels(tool) && !isForSearch(servlet.name, own),
       );
       return new Map<string, Findable>([
-        ...tools.map((tool) => [`tool ${tool.servlet.name}:${tool.own}`, { tool }] as const),
+        ...tools.map(
+          (tool) => [`tool ${tool.servlet.name}:${tool.own} ${tool.tool.name}`, { tool }] as const,
+        ),
         ...skillsOf(catalog).map((skill) => [`skill ${skill.uri}`, { skill }] as const),
       ]);
     });
@@ -130,7 +132,7 @@ class Finder {
 
   /** The entries that match the query and that the caller may use, the best first. */
   async find(query: string, registry: Registry, viewing: Viewing): Promise<Findable[]> {
-    const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).catalog()]);
+    const [shared, seen] = await Promise.all([registry.catalog(), registry.for(viewing).listed()]);
     const own = this.#findableIn(seen);
     // The index of the shared entries is built once; few callers have others, such as tools of their own state.
     const others = new Map([...own].filter(([key]) => !this.#findableIn(shared).has(key)));

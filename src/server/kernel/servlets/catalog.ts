@@ -105,6 +105,7 @@ export interface Contributor {
   resources?(servlet: PreparedServlet): readonly OwnResource[];
   /** Reads a resource that belongs to one caller and is in no list; undefined if the URI is not one of these. */
   callersResource?(uri: string): OwnResource["read"] | undefined;
+  callersTools?: CallersTools;
   /** A tool as an endpoint offers it; undefined if the endpoint does not have it. */
   tool?(entry: ToolEntry, at: ToolPlace): ToolEntry | undefined;
   /** The lists for a client with these capabilities. */
@@ -115,6 +116,19 @@ export interface Contributor {
   capabilities?(catalog: Catalog, client: Json): Json;
   /** Lines to add to the instructions for a client with these capabilities. */
   instructions?(catalog: Catalog, client: Json): readonly string[];
+}
+
+/** Tools that servlets have for one caller only, besides those that they list. A call of one is redirected to a listed tool. */
+export interface CallersTools {
+  /** True for a servlet that may have some. */
+  isOf(servlet: PreparedServlet): boolean;
+  /** The tool that a caller with this catalog calls by this name; undefined if the name is not one of these. */
+  named(name: string, catalog: Catalog): ToolEntry | undefined;
+  /** The listed ones of this caller. */
+  list(
+    catalog: Catalog,
+    caller: { principal: Principal; session?: string | undefined },
+  ): Promise<readonly ToolEntry[]>;
 }
 
 /** Where a tool is offered. */
@@ -296,6 +310,16 @@ export function joinedCatalogs(first: Catalog, second: Catalog): Catalog {
     readers: first.readers,
     failures: new Map([...(first.failures ?? []), ...(second.failures ?? [])]),
   };
+}
+
+/** A catalog with further tools after those of servlets. Tools of the catalog hide those with the same name. */
+export function withTools(catalog: Catalog, added: readonly ToolEntry[]): Catalog {
+  if (added.length === 0) return catalog;
+  const tools = new Map(catalog.tools);
+  for (const entry of added)
+    if (toolNamedIn(catalog, entry.tool.name) === undefined) tools.set(entry.tool.name, entry);
+  const all = { ...catalog, tools };
+  return { ...all, lists: { ...catalog.lists, tools: listedTools(all, true) } };
 }
 
 type Listed = Pick<Catalog, "tools" | "prompts" | "resources" | "templates">;

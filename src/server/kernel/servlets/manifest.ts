@@ -463,6 +463,10 @@ export const manifestSchema = once(() =>
           }),
           "It makes or takes files: `context.file` and `context.open` work, and callers can read what it makes in parts.",
         ),
+        snippets: described(
+          z.string().check(z.minLength(1)),
+          "Its tool that runs a saved snippet, as `run_snippet` of the servlet `code` does. With it, callers' snippets that are `listed` are tools of theirs, and calls of these are calls of this tool.",
+        ),
         single_use_state: described(
           z.boolean(),
           "A call that waits for input may go on with one set of answers only. For actions that must not happen twice, such as a redemption.",

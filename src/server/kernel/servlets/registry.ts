@@ -3,7 +3,14 @@ import type { CallRef } from "../calls/call-ref.ts";
 import type { Json, Lists } from "../core/model.ts";
 import type { Access, AccessKey } from "./access.ts";
 import type { PreparedServlet, Served } from "./bundle.ts";
-import type { Catalog, Contributor, EntrySource, FoundResource, ToolEntry } from "./catalog.ts";
+import {
+  withTools,
+  type Catalog,
+  type Contributor,
+  type EntrySource,
+  type FoundResource,
+  type ToolEntry,
+} from "./catalog.ts";
 import { connected, outdated } from "./connect.ts";
 import type { Deployment, FindTool, Viewer } from "./deployment.ts";
 import { Lister } from "./lister.ts";
@@ -57,7 +64,9 @@ export class Registry implements Offered {
   /** The registry for one caller: restricted by its profile and scopes, with servlets' lists in its state. */
   for(viewer: Viewer): Registry {
     const all = this.within(viewer.principal);
-    return all.#parts.selection.stateful.length === 0 ? all : all.#with({ viewer });
+    const { stateful, callersTools } = all.#parts.selection;
+    const isShared = stateful.length === 0 && callersTools.length === 0;
+    return isShared ? all : all.#with({ viewer });
   }
 
   /** The registry for callers of this profile with these scopes; without either, the whole registry. */
@@ -119,7 +128,13 @@ export class Registry implements Offered {
 
   /** True if some lists depend on one caller's state. */
   get isPersonal(): boolean {
-    return this.#parts.viewer !== undefined;
+    const { viewer, selection } = this.#parts;
+    return viewer !== undefined && selection.stateful.length > 0;
+  }
+
+  /** True if callers may have tools of their own, which `listed` alone includes. */
+  get hasCallersTools(): boolean {
+    return this.#parts.selection.callersTools.length > 0;
   }
 
   /** The newest version of each toolkit, which MCP clients see. */
@@ -140,8 +155,26 @@ export class Registry implements Offered {
   /** All entries; without a caller, the shared ones. */
   async catalog(): Promise<Catalog> {
     const { selection, viewer } = this.#parts;
-    if (viewer === undefined) return selection.shared();
+    if (viewer === undefined || !this.isPersonal) return selection.shared();
     return (await (this.#seen ??= selection.seenBy(viewer))).catalog;
+  }
+
+  /** All entries, and the tools that belong to this caller alone. */
+  async listed(): Promise<Catalog> {
+    const { selection, viewer } = this.#parts;
+    const catalog = this.known ?? (await this.catalog());
+    if (viewer === undefined) return catalog;
+    const own = selection.callersTools.map((one) => one.list(catalog, viewer));
+    return withTools(catalog, (await Promise.all(own)).flat());
+  }
+
+  /** The tool with this name, if it belongs to one caller and not to a list. */
+  callersTool(name: string, catalog: Catalog): ToolEntry | undefined {
+    for (const one of this.#parts.selection.callersTools) {
+      const found = one.named(name, catalog);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** What features add to the catalog. */

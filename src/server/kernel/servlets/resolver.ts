@@ -48,6 +48,8 @@ export interface Offered {
     pick: (catalog: Catalog) => T | undefined,
     pickShared?: (catalog: Catalog) => T | undefined,
   ): Promise<T | undefined>;
+  /** The tool with this name, if it belongs to one caller and not to a list. */
+  callersTool(name: string, catalog: Catalog): ToolEntry | undefined;
   /** Everything served to a caller whose scopes grant everything. */
   readonly whole: Offered;
   servlet(prepared: PreparedServlet): Servlet;
@@ -145,7 +147,7 @@ async function targetTool(
   const { name, arguments: given = {} } = caller.target!(input);
   try {
     const called = await toolNamed(name, of);
-    if (called.target !== undefined)
+    if (called.target !== undefined && called.servlet === caller.servlet)
       throw new Fault("invalid_params", `${name} does not call itself. Name another tool.`);
     if (!isForModels(called.tool)) throw await unknown("tool", name, of);
     return await resolve({ kind: "tool", name, input: given, ...(pinned && { pinned }) }, of);
@@ -160,7 +162,7 @@ async function targetTool(
 /** The tool with this name. Throws `invalid_params`, `insufficient_scope`. */
 async function toolNamed(name: string, of: Offered): Promise<ToolEntry> {
   const entry = await of.find(
-    (catalog) => toolNamedIn(catalog, name),
+    (catalog) => toolNamedIn(catalog, name) ?? of.callersTool(name, catalog),
     // An alias may be the name of a tool that depends on the caller's state.
     (shared) => shared.tools.get(name),
   );

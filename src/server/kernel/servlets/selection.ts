@@ -3,7 +3,14 @@ import { isRecent } from "../core/recent.ts";
 import { limits } from "../core/limits.ts";
 import { Access, type AccessKey } from "./access.ts";
 import type { PreparedServlet } from "./bundle.ts";
-import { clashRemedy, joinedCatalogs, merge, type Catalog, type Clash } from "./catalog.ts";
+import {
+  clashRemedy,
+  joinedCatalogs,
+  merge,
+  type CallersTools,
+  type Catalog,
+  type Clash,
+} from "./catalog.ts";
 import type { Deployment, Viewer } from "./deployment.ts";
 import { Lister, type ServletLists } from "./lister.ts";
 import { grantsProfile } from "./scopes.ts";
@@ -32,6 +39,8 @@ export class Selection {
   readonly newest: readonly PreparedServlet[];
   /** The servlets whose lists depend on the caller's state. */
   readonly stateful: readonly PreparedServlet[];
+  /** What adds tools of one caller to it. */
+  readonly callersTools: readonly CallersTools[];
   /** True if lists of other servlets are dynamic. */
   readonly isDynamic: boolean;
   readonly #stateless: readonly PreparedServlet[];
@@ -47,6 +56,9 @@ export class Selection {
     this.newest = newest(members);
     this.stateful = members.filter(isStateful);
     this.#stateless = members.filter((one) => !isStateful(one));
+    this.callersTools = (deployment.contributors ?? []).flatMap(({ callersTools: own }) =>
+      own !== undefined && this.newest.some((one) => own.isOf(one)) ? [own] : [],
+    );
     this.isDynamic = this.#stateless.some(({ lists }) => lists === undefined);
     this.#lister = lister;
     this.#deployment = deployment;

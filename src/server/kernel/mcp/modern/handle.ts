@@ -161,11 +161,12 @@ function resultText(row: Method, { introduction, registry }: Exchange, result: J
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching */
 function cacheHints(
-  { cache }: Method,
-  { isDynamic, isPersonal, access: { isNarrow } }: Registry,
+  { cache, list }: Method,
+  { isDynamic, isPersonal, hasCallersTools, access: { isNarrow } }: Registry,
 ): Json | undefined {
   if (cache === undefined) return undefined;
-  if (cache === "never" || isPersonal) return { ttlMs: 0, cacheScope: "private" };
+  const isCallers = isPersonal || (list === "tools" && hasCallersTools);
+  if (cache === "never" || isCallers) return { ttlMs: 0, cacheScope: "private" };
   const ttlMs = isDynamic ? limits.dynamicListMs : limits.listTtlMs;
   return { ttlMs, cacheScope: isNarrow ? "private" : "public" };
 }

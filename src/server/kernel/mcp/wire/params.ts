@@ -105,7 +105,10 @@ export async function listPage(
   registry: Registry,
   { capabilities, takesStream }: ListReader,
 ): Promise<Json> {
-  const catalog = registry.known ?? (await registry.catalog());
+  const catalog =
+    kind === "tools" && registry.hasCallersTools
+      ? await registry.listed()
+      : (registry.known ?? (await registry.catalog()));
   const lists = takesStream ? catalog.lists : listsWithoutStream(catalog);
   return pageOf(kind, registry.shown(lists, capabilities)[kind], cursor);
 }
