@@ -13,6 +13,7 @@ import {
 } from "edge-servlets/servlet";
 import { mendBuiltIns, protectGlobals } from "./built-ins.ts";
 import { redeclarable, withoutReturn } from "./declarations.ts";
+import { listed, saved, takeSnippetArguments, valueOfSnippet } from "./snippets.ts";
 
 /** Characters of what one run prints, and of its value. */
 const MOST = 50_000;
@@ -186,6 +187,50 @@ function isWhole(value: object, code: string): boolean {
 
 const AROUND = /^(?:[\s();]|\/\/.*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)*$/;
 
+/** The value of a saved script with these arguments. Throws if there is none, or they do not match its schema. */
+async function runSnippet(name: string, args: object = {}): Promise<unknown> {
+  const { code, arguments: fitted } = await host.savedSnippet(name, args);
+  return valueOfSnippet(code, fitted, { isReturn, isWhole });
+}
+
+/** The result of a run that ends with the value of this work, or with its error. */
+async function resultOf(work: () => Promise<unknown>, context: Context) {
+  let value: unknown;
+  let failure: string | undefined;
+  try {
+    value = await work();
+  } catch (error) {
+    failure = described(error);
+  }
+  mendBuiltIns();
+  if (failure !== undefined) {
+    context.discardChanges();
+    const text = `${cut(failure, MOST)}\n${done()} No variable was changed.`;
+    return { content: [textOf(text), ...run.shown], isError: true };
+  }
+  const last = value === undefined ? undefined : cut(inspect(value), MOST);
+  return {
+    content: [textOf(last), ...run.shown],
+    structuredContent: { printed: textOf().text, ...(last !== undefined && { value: last }) },
+  };
+}
+
+/** The result of a run. */
+const output = {
+  type: "object",
+  properties: {
+    printed: { type: "string" },
+    value: { type: "string", description: "As console.log would show it" },
+  },
+  required: ["printed"],
+} as const;
+
+const snippetName = {
+  type: "string",
+  maxLength: 64,
+  description: "Letters, digits and _",
+} as const;
+
 /** A block of what was printed, and a last line. */
 const textOf = (last?: string) => ({
   type: "text" as const,
@@ -199,6 +244,7 @@ export default defineServlet({
       description: `Runs JavaScript (no types), and returns what it prints with console.log and its value: that of its last statement, or what it returns. Only that is shown: compute with what tools give instead of reading it.
 - tools.NAME({...}) calls a tool of this server, by its listed name (tools["a-b"] for others): resolves with its structuredContent, else its text; throws if it fails. callTool(name, args) resolves with the whole result. Use Promise.all for calls that do not need each other.
 - ask(message, schema?) asks the user, sleep(ms) waits, progress(done, total, message) tells how far it is, show(block) shows a picture of a result.
+- runSnippet(name, args) gives the value of a script that save_snippet has saved.
 - It may await at its top. What it declares at its top lasts for later runs: keep data in variables. One that returns from its middle, or is a function, keeps none.
 If it throws, its variables are as they were before; what tools have done stays. There is no network, no file and no module to import.`,
       input: {
@@ -228,36 +274,77 @@ If it throws, its variables are as they were before; what tools have done stays.
         required: ["code"],
         additionalProperties: false,
       },
-      output: {
-        type: "object",
-        properties: {
-          printed: { type: "string" },
-          value: { type: "string", description: "As console.log would show it" },
-        },
-        required: ["printed"],
-      },
+      output,
       async handler({ code, tools: allowed, timeout, reset }, context) {
         [run, host] = [begun(allowed, timeout), context];
-        let value: unknown;
-        let failure: string | undefined;
-        try {
-          value = await valueOfScript(code);
-        } catch (error) {
-          failure = described(error);
-        }
-        mendBuiltIns();
-        if (failure !== undefined) {
-          context.discardChanges();
-          const text = `${cut(failure, MOST)}\n${done()} No variable was changed.`;
-          return { content: [textOf(text), ...run.shown], isError: true };
-        }
-        if (reset === true) context.resetState();
-        const last = value === undefined ? undefined : cut(inspect(value), MOST);
-        return {
-          content: [textOf(last), ...run.shown],
-          structuredContent: { printed: textOf().text, ...(last !== undefined && { value: last }) },
-        };
+        const result = await resultOf(() => valueOfScript(code), context);
+        if (reset === true && !("isError" in result)) context.resetState();
+        return result;
       },
+    },
+    save_snippet: {
+      title: "Save a script",
+      description: `Saves a script for later, under a name: one for run_code that reads its arguments from the variable args, or one (async) arrow function that gets them. Saving again replaces it. What it declares is its own; it can read the variables of run_code.`,
+      input: {
+        type: "object",
+        properties: {
+          name: snippetName,
+          description: {
+            type: "string",
+            minLength: 1,
+            maxLength: 1000,
+            description: "What it does, for who chooses it later",
+          },
+          code: {
+            type: "string",
+            minLength: 1,
+            maxLength: 100_000,
+            examples: ["async ({ id }) => tools.close_issue({ id })"],
+          },
+          input: {
+            type: "object",
+            additionalProperties: true,
+            description: "JSON Schema of its arguments, an object; any if absent",
+          },
+          listed: {
+            type: "boolean",
+            description: "Whether it is also a tool of its own, snippet_NAME, for this user alone",
+          },
+        },
+        required: ["name", "description", "code"],
+        additionalProperties: false,
+      },
+      annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      handler: saved,
+    },
+    run_snippet: {
+      title: "Run a saved script",
+      description: "Runs a script that save_snippet has saved. What it gives is that of run_code.",
+      input: {
+        type: "object",
+        properties: {
+          name: snippetName,
+          arguments: { type: "object", additionalProperties: true },
+        },
+        required: ["name"],
+        additionalProperties: false,
+      },
+      output,
+      handler({ name, arguments: args }, context) {
+        [run, host] = [begun(undefined), context];
+        return resultOf(() => runSnippet(name, args), context);
+      },
+    },
+    snippets: {
+      title: "List saved scripts",
+      description: "Lists the saved scripts; shows the code of one, or deletes one first.",
+      input: {
+        type: "object",
+        properties: { show: snippetName, delete: snippetName },
+        additionalProperties: false,
+      },
+      annotations: { openWorldHint: false },
+      handler: listed,
     },
   },
 });
@@ -268,7 +355,7 @@ const log = { log: print, info: print, debug: print, warn: print, error: print, 
 protectedNames = protectGlobals({
   ...{ console: log, setTimeout, clearTimeout, setInterval, clearInterval, structuredClone },
   ...{ crypto, performance, TextDecoder, TextEncoder, URL, URLSearchParams },
-  ...{ tools, callTool, ToolCallError, ask, show },
+  ...{ tools, callTool, ToolCallError, ask, show, runSnippet, takeSnippetArguments },
   sleep: (ms: number) => host.sleep(ms),
   progress: (done: number, total?: number, message?: string) => host.progress(done, total, message),
 });

@@ -17,6 +17,7 @@ export { inspect } from "./globals/inspect.ts";
 export type { Context, ElicitResult } from "./context.ts";
 export type { FromJson, JsonSchema, StandardSchema } from "./infer.ts";
 export type { MadeSchedule, ScheduleTime } from "./schedules.ts";
+export type { SavedSnippet } from "./snippets.ts";
 export { file } from "./stored-files.ts";
 export type { FileLink, PassedFile } from "./stored-files.ts";
 export type * from "./specs.ts";

@@ -400,17 +400,23 @@ function withAnswer(one: Ready & Pick<Member, "parts" | "hash">, answer: ListAns
   };
 }
 
-/** Throws a `Refusal` for a view whose tool does not exist or has another view already. */
-function demandTools({ manifest: { views = {} }, place }: FoundServlet, { tools }: Lists): void {
+/** Throws a `Refusal` for a view or snippets whose tool does not exist, and for a view whose tool has another view already. */
+function demandTools(
+  { manifest: { views = {}, snippets }, place }: FoundServlet,
+  { tools }: Lists,
+): void {
   const shown = new Map<string, string>();
+  const demandTool = (name: string, what: string) => {
+    if (tools.some((tool) => tool.name === name)) return;
+    const known = tools.map((tool) => tool.name).join(", ");
+    throw new Refusal(
+      `${place}: ${what} for the tool ${name}, which it lacks: write one of ${known}`,
+    );
+  };
+  if (snippets !== undefined) demandTool(snippets, '"snippets" is');
   for (const [view, { tools: names = [] }] of Object.entries(views)) {
     for (const name of names) {
-      if (!tools.some((tool) => tool.name === name)) {
-        const known = tools.map((tool) => tool.name).join(", ");
-        throw new Refusal(
-          `${place}: the view ${view} is for the tool ${name}, which it lacks: write one of ${known}`,
-        );
-      }
+      demandTool(name, `the view ${view} is`);
       if (shown.has(name))
         throw new Refusal(
           `${place}: the views ${shown.get(name)} and ${view} are both for the tool ${name}: take it from one of them`,

@@ -25,6 +25,7 @@ const MODULES: Readonly<Record<string, { default: AboutFeature }>> = {
   operator: await import("../../server/features/operator/about.ts"),
   "as-tools": await import("../../server/features/as-tools/about.ts"),
   search: await import("../../server/features/search/about.ts"),
+  snippets: await import("../../server/features/snippets/about.ts"),
   otc: await import("../../server/features/otc/about.ts"),
   schedules: await import("../../server/features/schedules/about.ts"),
   events: await import("../../server/features/events/about.ts"),

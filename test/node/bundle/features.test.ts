@@ -92,12 +92,18 @@ test.each<[string, string[], Partial<Project>, string[]]>([
   ["events are bound, and no servlet emits any", ["EVENTS"], {}, []],
   ["a servlet makes files", [], { servlets: [servlet("a", { files: {} })] }, ["transfers"]],
   ["files are bound, and no servlet makes any", ["TRANSFERS", "TRANSFERS_BUCKET"], {}, []],
+  [
+    "a servlet has snippets",
+    [],
+    { servlets: [servlet("a", { snippets: "run_snippet" })] },
+    ["state", "snippets"],
+  ],
   ["tools are searched", [], { profiles: { "": { tools: "search" } } }, ["search"]],
   [
     "servlets can be installed",
     ["INSTALLS"],
     {},
-    ["views", "skills", "state", "tool-calls", "installs", "operator"],
+    ["views", "skills", "state", "tool-calls", "installs", "operator", "snippets"],
   ],
   [
     "a servlet has views",

@@ -87,6 +87,15 @@ describe("views", () => {
     await expect(bundle(withView(view, document))).rejects.toThrow(message);
   });
 
+  test.each([
+    ["that no tool runs", "caller", /a: "snippets" is for the tool run, which it lacks: write one/],
+    ["without state", "call", /snippets needs "state", beside which they are stored/],
+  ])("snippets %s", async (_what, state, message) => {
+    const manifest = JSON.stringify({ snippets: "run", state });
+    const files = { "a/a.wat": lists("draw"), "a/servlet.json": manifest };
+    await expect(bundle(files)).rejects.toThrow(message);
+  });
+
   test("two for one tool", async () => {
     const view = { file: "v.html", tools: ["draw"] };
     const files = {

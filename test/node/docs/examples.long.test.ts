@@ -81,6 +81,7 @@ ${names.map((name) => `  ${name}: { handler: async (args, context) => (await ${n
         },
         hostFunctions: {
           "schedules.list": () => [{ id: "a", tool: "b", arguments: {}, next: null, last: null }],
+          "snippets.list": () => [{ name: "a", description: "b" }],
           "transfers.write": () => ({
             type: "resource_link",
             uri: "https://a.example/1",

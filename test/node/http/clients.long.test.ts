@@ -59,7 +59,7 @@ describe.each(Object.entries(clients))("%s", (_name, connect) => {
       "draw_chart",
       "now",
       "wait",
-      "run_code",
+      ...["run_code", "save_snippet", "run_snippet", "snippets"],
       "factor",
       "greet",
       "lookup_status",

@@ -465,7 +465,7 @@ export const manifestSchema = once(() =>
         ),
         snippets: described(
           z.string().check(z.minLength(1)),
-          "Its tool that runs a saved snippet, as `run_snippet` of the servlet `code` does. With it, callers' snippets that are `listed` are tools of theirs, and calls of these are calls of this tool.",
+          "Its tool that runs a saved snippet, as `run_snippet` of the servlet `code` does. With it, callers' snippets that are `listed` are tools of theirs, and calls of these are calls of this tool. The servlet needs `state`.",
         ),
         single_use_state: described(
           z.boolean(),
@@ -490,6 +490,8 @@ export const manifestSchema = once(() =>
     .check(
       z.superRefine((manifest, { addIssue }) => {
         for (const problem of ownVariablesIn(manifest)) addIssue(problem);
+        if (manifest.snippets !== undefined && !keepsState(manifest))
+          addIssue('snippets needs "state", beside which they are stored: add "state": "caller"');
         const { accounts = {}, allowed_hosts = [] } = manifest;
         for (const [account, { hosts }] of Object.entries(accounts)) {
           const missing = hosts.find((host) => !allowed_hosts.some((one) => fits(one, host, "?")));
@@ -505,7 +507,8 @@ export const manifestSchema = once(() =>
 export type Manifest = z.infer<ReturnType<typeof manifestSchema>>;
 
 /** True if the servlet's calls begin with the memory of an earlier call. */
-export const keepsState = ({ state = "call" }: Manifest): boolean => state !== "call";
+export const keepsState = ({ state = "call" }: Pick<Manifest, "state">): boolean =>
+  state !== "call";
 
 /** The fuel of one run, from the manifest; undefined for the default. */
 export const fuelOf = ({ compute_limit: seconds }: Manifest): number | undefined =>

@@ -1,0 +1,105 @@
+/** Scripts that a caller has saved, and their runs with arguments. */
+import { runScript, type Context } from "edge-servlets/servlet";
+import { mendBuiltIns } from "./built-ins.ts";
+
+/** The arguments of the snippet that begins. */
+let given: unknown;
+/** A global by which a snippet takes its arguments when it begins. */
+export const takeSnippetArguments = (): unknown => given;
+
+/** What is known of a script as `run_code` takes it. */
+interface Script {
+  /** True for the error of a script with a `return` outside of functions. */
+  isReturn(error: unknown): boolean;
+  /** True if a value is the one function that a script is. */
+  isWhole(value: object, code: string): boolean;
+}
+
+/**
+ * The value of a snippet with these arguments, which it has as `args`, or as those of the function that it is. What it declares
+ * is its own: several may run at once, and none changes the variables of scripts by that.
+ */
+export async function valueOfSnippet(
+  code: string,
+  args: unknown,
+  { isReturn, isWhole }: Script,
+): Promise<unknown> {
+  const begun = (script: string): unknown => {
+    given = args;
+    // In strict code, functions of a block are its own. Without `void 0`, a block without a value would give the directive.
+    const running = runScript(`"use strict"; void 0; ${script}`);
+    mendBuiltIns();
+    return running;
+  };
+  let value: unknown;
+  try {
+    value = await begun(`{ const args = takeSnippetArguments(); ${code}\n}`);
+  } catch (error) {
+    if (!isReturn(error)) throw error;
+    value = await begun(`(async (args) => { ${code}\n})(takeSnippetArguments())`);
+  }
+  if (typeof value !== "function" || !isWhole(value, code)) return value;
+  const called: unknown = (value as (args: unknown) => unknown)(args);
+  mendBuiltIns();
+  return called;
+}
+
+const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
+  ...parts: string[]
+) => unknown;
+
+/** Why a snippet cannot be run; undefined if it parses. */
+export function syntaxProblem(code: string): string | undefined {
+  try {
+    void new AsyncFunction("args", `"use strict"; ${code}`);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+export interface SnippetInput {
+  name: string;
+  description: string;
+  code: string;
+  input?: object | undefined;
+  listed?: boolean | undefined;
+}
+
+/** Saves a snippet, and says how it is run. */
+export async function saved(
+  { name, description, code, input, listed }: SnippetInput,
+  context: Context,
+): Promise<string> {
+  const problem = syntaxProblem(code);
+  if (problem !== undefined) throw new Error(`The code does not parse: ${problem}`);
+  const { isNew, tool } = await context.saveSnippet({
+    ...{ name, description, code },
+    ...(input && { input }),
+    ...(listed && { listed }),
+  });
+  const run = `run_snippet({ name: "${name}", arguments: {...} })`;
+  const also = tool === undefined ? "" : `, or as the tool ${tool}, which is now in your list`;
+  return `${isNew ? "Saved the snippet" : "Replaced the snippet"} ${name}. Run it by ${run}${also}. In scripts: await runSnippet("${name}", {...}).`;
+}
+
+/** The snippets of the caller as text; deletes one, or shows its code, first. */
+export async function listed(
+  { show, delete: deleted }: { show?: string | undefined; delete?: string | undefined },
+  context: Context,
+): Promise<string> {
+  const lines: string[] = [];
+  if (deleted !== undefined) {
+    const existed = await context.deleteSnippet(deleted);
+    lines.push(existed ? `Deleted ${deleted}.` : `There was no snippet ${deleted}.`);
+  }
+  if (show !== undefined) return [...lines, (await context.savedSnippet(show)).code].join("\n");
+  for (const { name, description, input, listed: isTool } of await context.savedSnippets()) {
+    const schema = input === undefined ? "" : ` Arguments: ${JSON.stringify(input)}`;
+    lines.push(`${name}${isTool ? " (a tool)" : ""}: ${description}${schema}`);
+  }
+  const isEmpty = lines.length === (deleted === undefined ? 0 : 1);
+  return [...lines, ...(isEmpty ? ["No snippet is saved. save_snippet saves one."] : [])].join(
+    "\n",
+  );
+}

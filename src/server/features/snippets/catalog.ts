@@ -1,0 +1,78 @@
+/** Snippets as tools: those that a caller has listed, and the calls of these as calls of the tool that runs snippets. */
+import { logError } from "../../kernel/core/errors.ts";
+import type { Tool } from "../../kernel/core/model.ts";
+import { oncePer } from "../../kernel/core/once-per.ts";
+import { FORMATS } from "../../kernel/schema/formats.ts";
+import {
+  withPortable,
+  type CallersTools,
+  type Catalog,
+  type ToolEntry,
+} from "../../kernel/servlets/catalog.ts";
+import { checkOf } from "../../kernel/servlets/checks.ts";
+import { SNIPPET_NAME } from "./functions.ts";
+import type { Snippet, SnippetStore } from "./store.ts";
+
+const PREFIX = "snippet_";
+
+/** The name of the tool that a listed snippet is. */
+export const snippetTool = (name: string): string => PREFIX + name;
+
+const ANY: Tool["inputSchema"] = { type: "object" };
+
+/** The tools of a catalog that run snippets. */
+const runnersIn = oncePer((catalog: Catalog): readonly ToolEntry[] =>
+  [...catalog.tools.values()].filter(
+    // A profile that sets arguments of the tool sets which snippet it runs.
+    ({ servlet, own, pinned }) => servlet.manifest.snippets === own && pinned === undefined,
+  ),
+);
+
+export function callersSnippets(store: SnippetStore): CallersTools {
+  return {
+    isOf: ({ manifest }) => manifest.snippets !== undefined,
+    named(name, catalog) {
+      const own = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : "";
+      const [runner] = runnersIn(catalog);
+      if (runner === undefined || !SNIPPET_NAME.test(own)) return undefined;
+      // Its arguments are checked by the snippet's schema when it is read: the call goes on with what it began with.
+      return entryOf(runner, { name: own, description: "" });
+    },
+    async list(catalog, viewer) {
+      const [runner] = runnersIn(catalog);
+      if (runner === undefined) return [];
+      try {
+        const all = await store.all(runner.servlet, viewer);
+        return all
+          .filter(({ listed }) => listed === true)
+          .map((snippet) => entryOf(runner, snippet));
+      } catch (error) {
+        // The list of the server's tools does not depend on it.
+        logError(error);
+        return [];
+      }
+    },
+  };
+}
+
+/** The entry of a snippet: a call of it is a call of `runner`, from whose tool it has all that clients should know of calls. */
+function entryOf(
+  runner: ToolEntry,
+  { name, description, input = ANY }: Pick<Snippet, "name" | "description" | "input">,
+): ToolEntry {
+  const { takesFiles: _, output: _output, ...own } = runner;
+  const { title: _title, ...tool } = runner.tool;
+  const listed = {
+    ...tool,
+    name: snippetTool(name),
+    description: `${description}\n(A snippet that the user of this server has saved: not of the server itself.)`,
+    inputSchema: input as Tool["inputSchema"],
+  };
+  const use = { name: `input of the snippet ${name}`, formats: FORMATS, isInput: true };
+  return {
+    ...own,
+    tool: withPortable(listed),
+    input: checkOf(ANY, use),
+    target: (given) => ({ name: runner.tool.name, arguments: { name, arguments: given } }),
+  };
+}
