@@ -9,7 +9,7 @@ import { isInstalled } from "../bundle/own.ts";
 import { aligned, kilobytes as shown, WORKER_BYTES } from "./table.ts";
 
 /** Maximum size of the server's own JavaScript. A project adds no JavaScript. */
-const CEILING_KB = 405;
+const CEILING_KB = 409;
 
 const [folder = ".bundle/deploy"] = process.argv.slice(2);
 const names = await readdir(folder);
