@@ -21,6 +21,7 @@ import {
   begin,
   beginTool,
   callOf,
+  clock,
   goOn,
   keyed,
   limited,
@@ -45,6 +46,8 @@ const save = async (sent: Sent, name: string, code: string, more: object = {}) =
 const SEARCHED = { searched: { servlets: ["code", "notes"], tools: "search" as const } };
 const { SESSIONS: _sessions, ...withoutSessions } = env;
 const sessionless = createApp(new Kernel(bundle, { ...withoutSessions, LINKS: "off" }));
+/** As in another isolate. */
+const elsewhere = createApp(new Kernel(bundle, env));
 const LISTED = { listed: true };
 const CHANGED = "notifications/tools/list_changed";
 
@@ -74,6 +77,19 @@ describe("a snippet", () => {
     expect(outcomeOf(await callOf("snippets", { delete: "double" }, ada))).toMatch(/^Deleted/);
     expect(await run(ada, "double")).toMatch(/there is no snippet double. None is saved./);
     expect(outcomeOf(await callOf("snippets", { show: "double" }, ada))).toMatch(/^error: .*none/i);
+  });
+
+  test("that another isolate has listed is seen soon, one of this isolate at once", async () => {
+    const ada = newCaller();
+    expect(await namesOf(ada)).toEqual([]);
+    await save({ ...ada, server: elsewhere }, "other", "1", LISTED);
+    expect(await namesOf(ada)).toEqual([]);
+    clock.aheadMs += 5000;
+    expect(await namesOf(ada)).toEqual(["snippet_other"]);
+    await callOf("snippets", { delete: "other" }, ada);
+    expect(await namesOf(ada)).toEqual([]);
+    await save(ada, "own", "1", LISTED);
+    expect(await namesOf(ada)).toEqual(["snippet_own"]);
   });
 
   test("belongs to its caller", async () => {

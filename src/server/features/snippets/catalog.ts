@@ -42,10 +42,8 @@ export function callersSnippets(store: SnippetStore): CallersTools {
       const [runner] = runnersIn(catalog);
       if (runner === undefined) return [];
       try {
-        const all = await store.all(runner.servlet, viewer);
-        return all
-          .filter(({ listed }) => listed === true)
-          .map((snippet) => entryOf(runner, snippet));
+        const all = await store.listed(runner.servlet, viewer);
+        return all.map((snippet) => entryOf(runner, snippet));
       } catch (error) {
         // The list of the server's tools does not depend on it.
         logError(error);

@@ -18,5 +18,7 @@ const own = addLimits({
     /** Characters of the schema of its arguments, which clients give to models. */
     snippetSchema: 8000,
     snippetDescription: 1000,
+    /** How long an isolate takes a caller for one without listed snippets, after it has asked. */
+    noSnippetsMs: 5000,
   },
 });

@@ -1,4 +1,5 @@
 import { Fault } from "../../kernel/core/errors.ts";
+import { isRecent } from "../../kernel/core/recent.ts";
 import type { Json } from "../../kernel/core/model.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import type { Viewer } from "../../kernel/servlets/deployment.ts";
@@ -16,12 +17,19 @@ export interface Snippet {
   listed?: boolean | undefined;
 }
 
+/** Objects that are known to have no listed snippet. */
+const MOST_EMPTY = 1000;
+
 /** How often a change is tried again that another one has overtaken. */
 const TRIES = 10;
 
 /** The snippets of callers, in one document beside the state of the servlet that runs them. */
 export class SnippetStore {
   readonly #documents: DocumentsOf;
+  /** Objects that had no listed snippet, with the Unix time in ms at which they were asked. */
+  readonly #empty = new Map<string, number>();
+  /** How often this isolate has changed snippets. */
+  #changes = 0;
 
   constructor(documents: DocumentsOf) {
     this.#documents = documents;
@@ -31,6 +39,23 @@ export class SnippetStore {
   async all(servlet: PreparedServlet, viewer: Viewer): Promise<readonly Snippet[]> {
     const document = await this.#documents("snippets", servlet, viewer).read();
     return snippetsIn(document?.text);
+  }
+
+  /**
+   * The snippets that are tools of a caller. Most callers have none, and list tools again and again: their objects are asked once
+   * in `limits.noSnippetsMs`, unless this isolate has changed their snippets since.
+   */
+  async listed(servlet: PreparedServlet, viewer: Viewer): Promise<readonly Snippet[]> {
+    const { place, read } = this.#documents("snippets", servlet, viewer);
+    if (isRecent(this.#empty.get(place) ?? -Infinity, limits.noSnippetsMs)) return [];
+    const before = this.#changes;
+    const listed = snippetsIn((await read())?.text).filter((one) => one.listed === true);
+    if (listed.length === 0 && this.#changes === before) {
+      this.#empty.delete(place);
+      this.#empty.set(place, Date.now());
+      if (this.#empty.size > MOST_EMPTY) this.#empty.delete(this.#empty.keys().next().value!);
+    }
+    return listed;
   }
 
   /** Saves a snippet in place of one with its name, which it returns. Throws `invalid_params` if there are too many. */
@@ -70,7 +95,10 @@ export class SnippetStore {
       const found = before.find((one) => one.name === name);
       const changed = JSON.stringify(change(before.filter((one) => one !== found)));
       if (changed === (text ?? "[]")) return found;
-      if (await document.replace({ text: changed, revision })) return found;
+      const isDone = await document.replace({ text: changed, revision });
+      this.#changes++;
+      this.#empty.delete(document.place);
+      if (isDone) return found;
     }
     throw new Fault("invalid_params", "others change the snippets all the time. Try again.");
   }

@@ -8,6 +8,8 @@ import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** What one feature keeps beside the state of a servlet in one scope: a text, which is stored sealed. */
 export interface FeatureDocument {
+  /** The name of the object that has it. */
+  readonly place: string;
   /** Undefined if nothing is kept. Throws `unavailable` if it cannot be read. */
   read(): Promise<StateDocument | undefined>;
   /**
@@ -28,9 +30,11 @@ export const documentsIn =
   (objects: DurableObjectNamespace<ServletState>): DocumentsOf =>
   (name, servlet, viewer) => {
     const scope = scopeOf(servlet.manifest, viewer);
-    const state = objects.getByName(stateName(servlet.name, scope));
+    const place = stateName(servlet.name, scope);
+    const state = objects.getByName(place);
     const caller = scope[0] === "server" ? undefined : callerKey(viewer.principal);
     return {
+      place,
       read: async () => unsettled(await state.document(servlet.name, name)),
       replace: async (document) =>
         unsettled(await state.replaceDocument({ servlet: refOf(servlet), caller, name }, document)),
