@@ -37,6 +37,11 @@ describe("a stream of events is delivered", () => {
       ["data: 1\r\n\r\n", "data: 2\r\r"],
     ],
     ["byte by byte", "data: 1\n\ndata: 2\n\n".split(""), ["data: 1\n\n", "data: 2\n\n"]],
+    [
+      "byte by byte, with CRLF",
+      "data: 1\r\n\r\ndata: 2\r\n\r\n".split(""),
+      ["data: 1\r\n\r\n", "data: 2\r\n\r\n"],
+    ],
     ["without comments alone", [": ping\n\n", ": ping\n\ndata: 1\n\n"], [": ping\n\ndata: 1\n\n"]],
     ["with an end in haste", ["data: 1\n\n", "data: 2"], ["data: 1\n\n", "data: 2"]],
     ["as nothing, if there is none", [": bye\n\n"], []],

@@ -8,10 +8,9 @@ const [LF, CR] = [10, 13];
 export class EventStream {
   readonly host: string;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  /** The beginning of an event that has not arrived completely. */
-  #begun: Uint8Array[] = [];
-  /** Its last two bytes at most. */
-  #tail: Uint8Array = new Uint8Array();
+  /** The beginning of an event that has not arrived completely: the first `#begun` bytes, in a buffer that grows. */
+  #buffer = new Uint8Array(0);
+  #begun = 0;
   #length = 0;
   #pending: ReturnType<EventStream["next"]> | undefined;
 
@@ -28,17 +27,17 @@ export class EventStream {
     for (;;) {
       const { value, done } = await this.#reader.read();
       // An event without a blank line behind it counts, too: its server may have ended in haste.
-      if (done) return withData(this.#taken(new Uint8Array()));
+      if (done) return withData(this.#taken(this.#begun));
       this.#length += value.length;
       if (this.#length > limits.httpBytes)
         throw new GuestError(
           `The event stream of ${this.host} is larger than ${limits.httpBytes} bytes.`,
         );
       await grow(value.length);
-      const end = endOfEvents(this.#tail, value);
-      const events = end === 0 ? undefined : withData(this.#taken(value.subarray(0, end)));
-      this.#begun.push(value.subarray(end));
-      this.#tail = value.subarray(Math.max(end, value.length - 2));
+      const from = this.#begun;
+      this.#append(value);
+      const end = endOfEvents(this.#buffer.subarray(0, this.#begun), from);
+      const events = end === 0 ? undefined : withData(this.#taken(end));
       if (events !== undefined) return events;
     }
   }
@@ -54,35 +53,43 @@ export class EventStream {
     this.#pending = undefined;
   }
 
-  #taken(last: Uint8Array): Uint8Array<ArrayBuffer> {
-    const all = [...this.#begun, last];
-    const taken = new Uint8Array(all.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const part of all) {
-      taken.set(part, at);
-      at += part.length;
+  /** Copies the bytes: a server that sends single bytes would otherwise have a buffer kept for each. */
+  #append(bytes: Uint8Array): void {
+    const length = this.#begun + bytes.length;
+    if (length > this.#buffer.length) {
+      const larger = new Uint8Array(Math.max(length, 2 * this.#buffer.length));
+      larger.set(this.#buffer.subarray(0, this.#begun));
+      this.#buffer = larger;
     }
-    this.#begun = [];
+    this.#buffer.set(bytes, this.#begun);
+    this.#begun = length;
+  }
+
+  /** Takes these bytes from the front. */
+  #taken(end: number): Uint8Array<ArrayBuffer> {
+    const taken = this.#buffer.slice(0, end);
+    this.#buffer = this.#buffer.slice(end, this.#begun);
+    this.#begun -= end;
     return taken;
   }
 
   /** Closes the connection. */
   cancel(): void {
     void this.#reader.cancel().catch(() => {});
-    this.#begun = [];
+    this.#buffer = new Uint8Array(0);
+    this.#begun = 0;
   }
 }
 
-/** The index after the last blank line in `bytes`, which follow `before`; 0 if there is none. */
-function endOfEvents(before: Uint8Array, bytes: Uint8Array): number {
-  const byteAt = (at: number) => (at < 0 ? before[before.length + at] : bytes[at]);
-  for (let at = bytes.length - 1; at >= 0; at--) {
+/** The index after the last blank line that ends at or after `from`; 0 if there is none. */
+function endOfEvents(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.length - 1; at >= from; at--) {
     const byte = bytes[at];
     if (byte !== LF && byte !== CR) continue;
-    const last = byteAt(at - 1);
+    const last = bytes[at - 1];
     const isBlank =
       last === byte ||
-      (byte === LF && last === CR && (byteAt(at - 2) === LF || byteAt(at - 2) === CR));
+      (byte === LF && last === CR && (bytes[at - 2] === LF || bytes[at - 2] === CR));
     if (isBlank) return at + 1;
   }
   return 0;
