@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limits } from "../../../src/server/kernel/core/limits.ts";
+import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
 import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
 import { callExport, type Setup } from "../../../src/server/kernel/wasm/call.ts";
 import { EventStream, firstOf } from "../../../src/server/kernel/wasm/event-stream.ts";
@@ -127,6 +127,21 @@ describe("a guest that reads a response event by event", () => {
       headers: { "edge-servlets-more-events": "true" },
       isCancelled: true,
     });
+  });
+
+  test("may wait for the first events longer than for the response", async () => {
+    const { httpMs } = limits;
+    configureLimits({ httpMs: 30 });
+    const late = new ReadableStream({
+      async start(controller) {
+        await scheduler.wait(60);
+        controller.enqueue(encoder.encode("data: 1\n\n"));
+        controller.close();
+      },
+    });
+    const got = await fetched(new Response(late, EVENTS));
+    configureLimits({ httpMs });
+    expect(got).toMatchObject({ body: "data: 1\n\n" });
   });
 
   test("gets other responses whole, whatever they say of more events", async () => {

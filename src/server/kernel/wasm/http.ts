@@ -110,7 +110,13 @@ export async function requestForGuest(
   const sending = methodClass === "once" ? guest.setup.sending?.() : undefined;
   if (sending !== undefined) await sending;
   const { events } = head;
-  return guest.wait((signal) => exchange(guest, next, { signal, events }), limits.httpMs);
+  const response = await guest.wait(
+    (signal) => exchange(guest, next, { signal, events }),
+    limits.httpMs,
+  );
+  if (!response.isOpen) return response;
+  const first = await nextEvents(guest);
+  return { ...first, status: response.status, headers: { ...response.headers, ...first.headers } };
 }
 
 /**
@@ -157,12 +163,12 @@ export function tellWhenCancelled(guest: Guest, head: Json): void {
   };
 }
 
-/** Sends a request, and follows its redirects. */
+/** Sends a request, and follows its redirects. The response `isOpen` if its body is the guest's open stream of events. */
 async function exchange(
   guest: Guest,
   first: Outgoing,
   { signal, events: wanted }: { signal: AbortSignal; events: unknown },
-): Promise<GuestResponse> {
+): Promise<GuestResponse & { isOpen?: boolean }> {
   let next = first;
   for (let redirects = 0; ; redirects++) {
     const response = await send(guest, next, signal);
@@ -172,10 +178,15 @@ async function exchange(
       const isWanted = wanted === true || wanted === "beside";
       const events = isWanted ? eventsOf(response, next.url) : undefined;
       if (events === undefined) return read(guest, response, next.url, signal);
-      if (wanted === true) return firstEvents(guest, response, events, signal);
+      if (wanted === true) {
+        guest.closeEvents();
+        guest.events = events;
+        const headers = receivedHeaders(response.headers);
+        return { status, headers, body: new Uint8Array(), isOpen: true };
+      }
       guest.beside?.cancel();
       guest.beside = events;
-      return { status: response.status, headers: {}, body: new Uint8Array() };
+      return { status, headers: {}, body: new Uint8Array() };
     }
     await response.body?.cancel();
     if (redirects === HTTP_REDIRECTS) {
@@ -283,26 +294,6 @@ const eventsOf = ({ body, ok, headers }: Response, { host }: URL): EventStream |
   ok && body !== null && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "")
     ? new EventStream(body, host)
     : undefined;
-
-/** The first events of a stream, which the guest holds open. */
-async function firstEvents(
-  guest: Guest,
-  { status, headers: given }: Response,
-  events: EventStream,
-  signal: AbortSignal,
-): Promise<GuestResponse> {
-  guest.closeEvents();
-  guest.events = events;
-  try {
-    const { events: body, headers: more } = await eventsFor(guest, events, signal);
-    if (body === undefined) guest.closeEvents();
-    const headers = { ...receivedHeaders(given), ...more };
-    return { status, headers, body: body ?? new Uint8Array() };
-  } catch (error) {
-    guest.closeEvents();
-    throw failed(error, events.host);
-  }
-}
 
 /** The events that come next on the guest's streams, with the header that says so. */
 async function eventsFor(guest: Guest, main: EventStream, signal: AbortSignal) {
