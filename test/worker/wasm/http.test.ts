@@ -143,10 +143,11 @@ describe("redirects", () => {
     expect([authorization, cookie, rest["x-mine"]]).toEqual([undefined, undefined, "c"]);
   });
 
-  test("to the same host without its encryption take none along either", async () => {
+  test("from https to http are not followed, since headers and body may have keys", async () => {
     answer = leading("http://public.example/");
-    await fetchBy({ url: URL_OF, headers: { authorization: "a" } });
-    expect(sent[1]!.headers.has("authorization")).toBe(false);
+    const got = await fetchBy({ url: URL_OF, method: "POST", headers: { "x-api-key": "a" } }, "x");
+    expect(got).toHaveProperty("refused", expect.stringMatching(/redirected from https to http/));
+    expect(sent).toHaveLength(1);
   });
 });
 

@@ -439,6 +439,10 @@ const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes(status
 /** https://fetch.spec.whatwg.org/#http-redirect-fetch */
 function redirected(guest: Guest, from: Outgoing, status: number, location: string): Outgoing {
   const url = allowed(guest, location, URL.parse(location, from.url));
+  if (from.url.protocol === "https:" && url.protocol === "http:")
+    throw new GuestError(
+      `The HTTP request to ${from.url.host} was redirected from https to http, which is not followed: others could read it. Use an https address of the service.`,
+    );
   const isElsewhere = url.origin !== from.url.origin;
   const kept = Object.entries(from.headers).filter(
     ([name]) => !(isElsewhere && (name === "authorization" || name === "cookie")),
