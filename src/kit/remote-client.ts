@@ -3,7 +3,7 @@
  * (`servlets new --mcp`), and reaches the network by a `RemoteWire` alone.
  */
 import { isObject } from "../server/kernel/core/model.ts";
-import { eventsIn } from "./remote-events.ts";
+import { textIn } from "../server/kernel/core/text.ts";
 
 type Json = Record<string, unknown>;
 
@@ -108,6 +108,10 @@ const MOST_POLLS = 400;
 const LATER = 0.1;
 /** Characters of a message of the server. */
 const MOST_MESSAGE = 1000;
+/** Visible ASCII, and half of the headers of a request at most. */
+const SESSION_ID = /^[\x21-\x7e]{1,8192}$/;
+/** Characters of a header's value that may be a key: shorter ones, such as a version, may be in any text. */
+const LEAST_KEY = 8;
 const UNSUPPORTED_VERSION = -32022;
 /** Methods that change nothing, or nothing more the second time. */
 const REPEATABLE =
@@ -175,11 +179,11 @@ export class RemoteClient {
     this.#hasBegun = true;
     const params = { protocolVersion: wanted, capabilities, clientInfo: this.#options.info };
     const { result, session } = await this.#exchange("initialize", params, SILENT);
-    const given = result["protocolVersion"];
-    if (typeof given !== "string" || !OLDER_REVISIONS.includes(given))
+    const given = textIn(result["protocolVersion"]);
+    if (!OLDER_REVISIONS.includes(given))
       throw new RemoteFault(
         "not-mcp",
-        `speaks revision ${JSON.stringify(given)?.slice(0, 40)} of MCP, and this client ${[MODERN, ...OLDER_REVISIONS].join(", ")}`,
+        `speaks revision "${given.slice(0, 40)}" of MCP, and this client ${[MODERN, ...OLDER_REVISIONS].join(", ")}`,
       );
     this.connection = { version: given, session };
     await this.#post({ jsonrpc: "2.0", method: "notifications/initialized" }, { repeatable: true });
@@ -191,10 +195,15 @@ export class RemoteClient {
     let given: Json = {};
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const result = await this.#renewed(method, { ...params, ...given }, hearing, tool);
-      if (result["resultType"] === "task") return this.#task(result, hearing);
-      if (isObject(result["task"]) && params["task"] !== undefined)
-        return this.#olderTask(result["task"], hearing);
-      if (result["resultType"] !== "input_required") return result;
+      const { resultType = "complete", task } = result;
+      if (isObject(task) && params["task"] !== undefined) return this.#olderTask(task, hearing);
+      if (resultType === "complete") return result;
+      if (resultType === "task" && method === "tools/call") return this.#task(result, hearing);
+      if (resultType !== "input_required")
+        throw new RemoteFault(
+          "not-mcp",
+          `gave a result of the unknown type "${textIn(resultType).slice(0, 40)}"`,
+        );
       const { inputRequests, requestState } = result;
       const requests = requestsIn(inputRequests);
       // A server without questions has no room now.
@@ -249,7 +258,7 @@ export class RemoteClient {
 
   /** https://modelcontextprotocol.io/seps/2663-tasks-extension */
   async #task(created: Json, hearing: Hearing): Promise<Json> {
-    const taskId = String(created["taskId"]);
+    const taskId = created["taskId"];
     let [task, since, shown] = [created, Date.now(), ""];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
       const { status, statusMessage } = task;
@@ -257,8 +266,11 @@ export class RemoteClient {
         shown = statusMessage;
         hearing.heard("notifications/progress", { progress: polls + 1, message: statusMessage });
       }
-      if (status === "completed" && isObject(task["result"])) return task["result"];
-      if (status === "failed") throw refusalOf(task["error"]);
+      if (status === "completed") {
+        if (isObject(task["result"])) return task["result"];
+        throw new RemoteFault("not-mcp", "completed a task without a result");
+      }
+      if (status === "failed") throw this.#refusalOf(task["error"]);
       if (status === "cancelled")
         throw new RemoteFault("refused", "cancelled the task of this call");
       if (status === "input_required") {
@@ -275,7 +287,7 @@ export class RemoteClient {
 
   /** https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
   async #olderTask(created: Json, hearing: Hearing): Promise<Json> {
-    const taskId = String(created["taskId"]);
+    const taskId = created["taskId"];
     let [task, since] = [created, Date.now()];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
       // The questions of a task come with the stream of its result.
@@ -304,7 +316,9 @@ export class RemoteClient {
           },
         }),
     });
-    const given = response.header("mcp-session-id") ?? session;
+    const given = response.header("mcp-session-id") || session;
+    if (given !== undefined && !SESSION_ID.test(given))
+      throw new RemoteFault("not-mcp", "gave a session id that is not valid");
     return { result: await this.#resultIn(response, id, hearing), session: given };
   }
 
@@ -341,7 +355,7 @@ export class RemoteClient {
       .catch(unreachable);
     const { status } = response;
     if (status >= 200 && status < 300) return response;
-    throw faultOf(response, this.connection);
+    throw this.#faultOf(response);
   }
 
   #headers(): Record<string, string> {
@@ -357,8 +371,10 @@ export class RemoteClient {
   async #resultIn(first: WireResponse, id: number | string, hearing: Hearing): Promise<Json> {
     const type = first.header("content-type") ?? "";
     if (/^application\/json\b/i.test(type)) {
-      const found = this.#outcome(jsonIn(first.text), id);
-      if (found) return found;
+      for (const message of messagesIn(first.text)) {
+        const found = this.#outcome(message, id);
+        if (found) return found;
+      }
       throw new RemoteFault("not-mcp", "answered another request than the one that was sent");
     }
     if (!/^text\/event-stream\b/i.test(type))
@@ -380,7 +396,7 @@ export class RemoteClient {
           }
           if (event.retry !== undefined) waitMs = Math.min(event.retry, LONGEST_RESUME_MS);
           if (event.data === "") continue;
-          for (const message of [jsonIn(event.data)].flat()) {
+          for (const message of messagesIn(event.data)) {
             const found = this.#outcome(message, id);
             if (found) return found;
             await this.#hear(message, hearing);
@@ -436,15 +452,52 @@ export class RemoteClient {
 
   /** The result in a message; undefined if it is not the response to this request. Throws its error. */
   #outcome(message: unknown, id: number | string): Json | undefined {
-    if (Array.isArray(message))
-      return message.map((one) => this.#outcome(one, id)).find((one) => one !== undefined);
     if (!isObject(message) || message["method"] !== undefined) return undefined;
     const { result, error } = message;
     // Before it has read a request, a server cannot name it.
     if (message["id"] !== id && !(isObject(error) && message["id"] === null)) return undefined;
-    if (isObject(error)) throw refusalOf(error);
+    if (isObject(error)) throw this.#refusalOf(error);
     if (isObject(result)) return result;
     throw new RemoteFault("not-mcp", "gave a response without a result");
+  }
+
+  /** The fault of a JSON-RPC error, whose message may repeat a key. */
+  #refusalOf(error: unknown): RemoteFault {
+    const { code, message, data } = isObject(error) ? error : {};
+    const text = textIn(message) || "it gave no reason";
+    const hidden = Object.values(this.#options.headers)
+      .map((value) => value.replace(/^\w+ /, ""))
+      .filter(({ length }) => length >= LEAST_KEY)
+      .reduce((shown, key) => shown.replaceAll(key, "[key]"), text);
+    return new RemoteFault("refused", hidden.slice(0, MOST_MESSAGE), {
+      code: Number.isInteger(code) ? (code as number) : -32603,
+      data,
+    });
+  }
+
+  /** The fault of a response with an error status. */
+  #faultOf({ status, text }: WireResponse): RemoteFault {
+    if (status === 401 || status === 403)
+      return new RemoteFault("unauthorized", `refused the credentials (status ${status})`, {
+        code: status,
+      });
+    let body: unknown;
+    try {
+      body = JSON.parse(text) as unknown;
+    } catch {
+      body = undefined;
+    }
+    const error = isObject(body) ? body["error"] : undefined;
+    const refusal = isObject(error) ? this.#refusalOf(error) : undefined;
+    const answered = `answered with status ${status}${refusal ? `: ${refusal.message}` : ""}`;
+    // A server without the session says 404; some say 400, also where they want one.
+    if (status === 404 && this.connection.session !== undefined)
+      return new RemoteFault("gone", "has lost the session");
+    if (status === 400 && !isCoded(error)) return new RemoteFault("gone", answered);
+    if (refusal !== undefined) return refusal;
+    if (status >= 300 && status < 400)
+      return new RemoteFault("not-mcp", `redirects to another address (status ${status})`);
+    return new RemoteFault(status >= 500 || status === 429 ? "unreachable" : "not-mcp", answered);
   }
 
   /** The answer to a request of the server; an error where there is none, so that it ends its call. */
@@ -509,57 +562,18 @@ function pollMs(given: unknown, since: number): number {
   return Math.min(Math.max(wanted, least), LONGEST_POLL_MS);
 }
 
-function jsonIn(text: string): unknown {
+/** The messages in a text; several in revisions with batches. */
+function messagesIn(text: string): unknown[] {
   try {
-    return JSON.parse(text) as unknown;
+    return [JSON.parse(text) as unknown].flat();
   } catch {
     throw new RemoteFault("not-mcp", "gave a response that is not valid JSON");
   }
 }
 
-/** The fault of a JSON-RPC error. */
-function refusalOf(error: unknown): RemoteFault {
-  const { code, message, data } = isObject(error) ? error : {};
-  const text = typeof message === "string" && message !== "" ? message : "it gave no reason";
-  return new RemoteFault("refused", text.slice(0, MOST_MESSAGE), {
-    code: Number.isInteger(code) ? (code as number) : -32603,
-    data,
-  });
-}
-
-/** The fault of a response with an error status. */
-function faultOf(response: WireResponse, { session }: RemoteConnection): RemoteFault {
-  const { status, text } = response;
-  if (status === 401 || status === 403)
-    return new RemoteFault("unauthorized", `refused the credentials (status ${status})`, {
-      code: status,
-    });
-  let body: unknown;
-  try {
-    body = JSON.parse(text) as unknown;
-  } catch {
-    body = undefined;
-  }
-  const error = isObject(body) ? body["error"] : undefined;
-  // A server without the session says 404; some say 400, also where they want one.
-  if (status === 404 && session !== undefined)
-    return new RemoteFault("gone", "has lost the session");
-  if (status === 400 && !isCoded(error)) return new RemoteFault("gone", sayingOf(status, error));
-  if (isObject(error)) return refusalOf(error);
-  if (status >= 300 && status < 400)
-    return new RemoteFault("not-mcp", `redirects to another address (status ${status})`);
-  return new RemoteFault(
-    status >= 500 || status === 429 ? "unreachable" : "not-mcp",
-    sayingOf(status, error),
-  );
-}
-
 /** True for an error that says more than that the request is not valid. */
 const isCoded = (error: unknown): boolean =>
   isObject(error) && ![-32600, -32000, -32001].includes(Number(error["code"]));
-
-const sayingOf = (status: number, error: unknown): string =>
-  `answered with status ${status}${isObject(error) ? `: ${refusalOf(error).message}` : ""}`;
 
 /** https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata */
 function modernHeaders(
@@ -596,4 +610,33 @@ function paramHeadersIn(schema: unknown, args: unknown): Record<string, string> 
 function encoded(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text) && text === text.trim() && !text.startsWith("=?")) return text;
   return `=?base64?${new TextEncoder().encode(text).toBase64()}?=`;
+}
+
+/** An event of a stream. `retry` is in ms. */
+interface ServerEvent {
+  id?: string;
+  data: string;
+  retry?: number;
+}
+
+/**
+ * The events in a text that ends where an event does. Without regular expressions, which are slow in the interpreter.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
+ */
+function eventsIn(text: string): ServerEvent[] {
+  const lines = text.includes("\r") ? text.replaceAll("\r\n", "\n").replaceAll("\r", "\n") : text;
+  return lines.split("\n\n").flatMap((block) => {
+    const event: ServerEvent = { data: "" };
+    const data: string[] = [];
+    for (const line of block.split("\n")) {
+      const at = line.indexOf(":");
+      const field = at < 0 ? line : line.slice(0, at);
+      const value = at < 0 ? "" : line.slice(line[at + 1] === " " ? at + 2 : at + 1);
+      if (field === "data") data.push(value);
+      else if (field === "id" && !value.includes("\0")) event.id = value;
+      else if (field === "retry" && /^\d{1,9}$/.test(value)) event.retry = Number(value);
+    }
+    event.data = data.join("\n");
+    return data.length === 0 && event.id === undefined && event.retry === undefined ? [] : [event];
+  });
 }

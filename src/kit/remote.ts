@@ -4,6 +4,7 @@
  */
 import { fits } from "../server/kernel/core/glob.ts";
 import { isObject } from "../server/kernel/core/model.ts";
+import { textIn } from "../server/kernel/core/text.ts";
 import { VERSION } from "../server/kernel/core/version.ts";
 import { type ApiKey, keysFor } from "./api-keys.ts";
 import { type Context, context as current } from "./context.ts";
@@ -250,10 +251,8 @@ class Remote {
   async read(uri: string, context: Context): Promise<{ contents: readonly ResourceContents[] }> {
     const { contents } = await this.#asked("resources/read", { uri }, context);
     const all = Array.isArray(contents) ? contents.filter(isObject) : [];
-    const readable = all.filter(
-      ({ text, blob }) => typeof text === "string" || typeof blob === "string",
-    );
-    return { contents: readable.map((one) => ({ uri, ...one }) as ResourceContents) };
+    const readable = all.map((one) => withOwnMeta({ uri, ...one })).filter(isReadable);
+    return { contents: readable as unknown as ResourceContents[] };
   }
 
   async prompt(name: string, args: Json, context: Context) {
@@ -337,12 +336,13 @@ class Remote {
   #hearing(context: Context): Hearing {
     const { meta, client } = context;
     const hops = Number(meta[HOPS] ?? 0);
-    if (!(hops < MOST_HOPS))
+    if (!(hops >= 0 && hops < MOST_HOPS))
       throw new ToolError(
         `${this.#subject} was not called: this call has come through ${MOST_HOPS} servers. Most likely a server is its own remote: see which one remote.json names.`,
       );
     const { sampling, roots } = client.capabilities;
     let last = -Infinity;
+    let hasChanged = false;
     return {
       capabilities: {
         elicitation: { form: {}, url: {} },
@@ -368,10 +368,11 @@ class Remote {
             typeof message === "string" ? message : undefined,
           );
         } else if (method === "notifications/message") {
-          const known = LEVELS.test(String(level)) ? (level as LoggingLevel) : "info";
+          const known = LEVELS.test(textIn(level)) ? (level as LoggingLevel) : "info";
           const part = typeof logger === "string" ? `: ${logger}` : "";
           context.log(known, data ?? null, this.#snapshot.name + part);
-        } else if (method.endsWith("/list_changed")) {
+        } else if (method.endsWith("/list_changed") && !hasChanged) {
+          hasChanged = true;
           console.warn(`${this.#subject} says that what it offers has changed. ${RENEW}`);
         }
       },
@@ -407,27 +408,26 @@ class Remote {
     }
     throw new RemoteFault(
       "not-mcp",
-      `asked for something unknown, "${String(method).slice(0, 80)}"`,
+      `asked for something unknown, "${textIn(method).slice(0, 80)}"`,
     );
   }
 
   #resultOf({ content, structuredContent, isError, _meta }: Json): ToolResult {
-    const kept = Object.entries(isObject(_meta) ? _meta : {}).filter(
-      ([key]) => !/^(?:io\.modelcontextprotocol\/|ui(?:\/|$))/.test(key),
-    );
     return {
       content: (Array.isArray(content) ? content : []).map((one) => this.#block(one)),
       ...(structuredContent !== undefined && { structuredContent }),
       isError: isError === true,
-      ...(kept.length > 0 && { _meta: Object.fromEntries(kept) }),
+      ...withOwnMeta({ _meta }),
     };
   }
 
-  /** A block of content; of a kind that is not known here, only its name. */
-  #block(block: unknown): ContentBlock {
-    const { type } = isObject(block) ? block : {};
-    if (typeof type === "string" && BLOCKS.test(type)) return block as ContentBlock;
-    const text = `${this.#subject} returned content of the kind "${String(type).slice(0, 40)}", which cannot be shown here.`;
+  /** The block of content as the client gets it; a text that names its kind if it cannot be shown. */
+  #block(given: unknown): ContentBlock {
+    const block = withOwnMeta(isObject(given) ? given : {});
+    const { type, resource } = block;
+    const shown = isObject(resource) ? { ...block, resource: withOwnMeta(resource) } : block;
+    if (isShown(shown)) return shown as unknown as ContentBlock;
+    const text = `${this.#subject} returned content of the kind "${textIn(type).slice(0, 40)}", which cannot be shown here.`;
     return { type: "text", text };
   }
 
@@ -470,7 +470,41 @@ class Remote {
 }
 
 const RENEW = "The operator renews the list by: npm run servlets -- renew NAME";
-const BLOCKS = /^(?:text|image|audio|resource|resource_link)$/;
+/** Keys of `_meta` that have a meaning here: those of the protocol, of views and of this server. */
+const RESERVED_META = /^(?:(?:io\.modelcontextprotocol|edge-servlets|ui)\/|ui$)/;
+
+/** The object without the keys of its `_meta` that have a meaning here. */
+function withOwnMeta(entry: Json): Json {
+  if (!("_meta" in entry)) return entry;
+  const { _meta, ...rest } = entry;
+  const own = Object.entries(isObject(_meta) ? _meta : {}).filter(
+    ([key]) => !RESERVED_META.test(key),
+  );
+  return own.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(own) };
+}
+
+/** True for a block that has what its type needs. */
+function isShown({ type, text, data, uri, resource }: Json): boolean {
+  switch (type) {
+    case "text":
+      return typeof text === "string";
+    case "image":
+    case "audio":
+      return typeof data === "string";
+    case "resource":
+      return isObject(resource) && isReadable(resource);
+    case "resource_link":
+      return typeof uri === "string";
+    default:
+      return false;
+  }
+}
+
+/** True for contents of a resource that have what they need, and are not a view. */
+const isReadable = ({ uri, text, blob }: Json): boolean =>
+  typeof uri === "string" &&
+  !/^ui:/i.test(uri) &&
+  (typeof text === "string" || typeof blob === "string");
 
 /** The pages that an error wants the user to open, as questions. */
 function pagesOf({ data }: RemoteFault): Record<string, Json> {

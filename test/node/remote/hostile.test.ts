@@ -133,6 +133,20 @@ describe("a call says so and ends if the server", () => {
       /gave a response without a result/,
     ],
     [
+      "gives a result of an unknown type",
+      (body, response) => sendJson(response, result(body, { resultType: "hologram" })),
+      /gave a result of the unknown type "hologram"/,
+    ],
+    [
+      "gives no result of a task that is completed",
+      (body, response) =>
+        sendJson(
+          response,
+          result(body, { resultType: "task", taskId: "t1", status: "completed", result: 5 }),
+        ),
+      /completed a task without a result/,
+    ],
+    [
       "asks without end",
       (body, response) =>
         sendJson(response, {
@@ -238,9 +252,11 @@ describe("a call says so and ends if the server", () => {
 
   test("is the server itself, through which the call comes again and again", async () => {
     const done: Answer = (body, response) => sendJson(response, result(body, { content: [] }));
-    const { text } = await called(done, {}, { meta: { "edge-servlets/hops": 4 } });
-    expect(text).toMatch(/was not called: this call has come through 4 servers/);
-    expect(server.heard).not.toContain("tools/call");
+    for (const hops of [4, -1e300, "x"]) {
+      const { text } = await called(done, {}, { meta: { "edge-servlets/hops": hops } });
+      expect(text).toMatch(/was not called: this call has come through 4 servers/);
+      expect(server.heard).not.toContain("tools/call");
+    }
     let hops: unknown;
     await called(
       (body, response) => {
@@ -287,16 +303,102 @@ test("a stream that falls silent ends the call", async () => {
   expect(isError).toBe(true);
 });
 
-test("content of an unknown kind becomes its name", async () => {
+test("content that cannot be shown becomes its kind in words", async () => {
   const content = [
     { type: "hologram", data: "?" },
+    { type: { toString: 1 } },
+    { type: "text", text: 5 },
+    { type: "image" },
+    { type: "resource" },
+    { type: "resource", resource: { uri: "ui://page", mimeType: "text/html", text: "<p>" } },
+    { type: "resource_link" },
     { type: "text", text: "ok" },
   ];
-  const { text, run } = await called((body, response) =>
-    sendJson(response, result(body, { content })),
-  );
-  expect(text).toMatch(/content of the kind "hologram"/);
-  expect(run.result.content).toHaveLength(2);
+  const { run } = await called((body, response) => sendJson(response, result(body, { content })));
+  const texts = (run.result.content as unknown as { text: string }[]).map(({ text }) => text);
+  const kinds = ["hologram", "", "text", "image", "resource", "resource", "resource_link"];
+  expect(texts).toEqual([
+    ...kinds.map((kind) => expect.stringContaining(`content of the kind "${kind}"`)),
+    "ok",
+  ]);
+});
+
+test("metadata that have a meaning here are not passed on, whatever they stand on", async () => {
+  const _meta = {
+    "edge-servlets/waiting": { url: "https://evil.example" },
+    "io.modelcontextprotocol/related-task": {},
+    ui: { resourceUri: "ui://page" },
+    "ui/resourceUri": "ui://page",
+    "example.com/own": 1,
+  };
+  const own = { _meta: { "example.com/own": 1 } };
+  const link = { type: "resource_link", uri: "note://one", name: "one" };
+  const note = { uri: "note://one", text: "the note" };
+  const { run } = await called((body, response) => {
+    const content = [
+      { ...link, _meta },
+      { type: "resource", resource: { ...note, _meta } },
+    ];
+    sendJson(response, result(body, { content, _meta }));
+  });
+  expect(run.result).toMatchObject(own);
+  expect(run.result._meta).toEqual(own._meta);
+  expect(run.result.content).toEqual([
+    { ...link, ...own },
+    { type: "resource", resource: { ...note, ...own } },
+  ]);
+});
+
+test("a key that the server repeats in an error is not shown", async () => {
+  const other = await serverWith(() => ({
+    "tools/call": (body, response, { headers }) => {
+      const message = `${headers["x-api-key"]} is not allowed`;
+      sendJson(response, { jsonrpc: "2.0", id: body.id, error: { code: -32000, message } });
+    },
+  }));
+  const { servlet: keyed } = await loadedRemote(other.url, { header: "X-Api-Key" });
+  const script = { ...online, caller: "ada", secrets: { notes: "callers-own" } };
+  const { result: refused } = await keyed.callTool("notes-do_it", {}, script);
+  expect(refused.content).toMatchObject([
+    { text: expect.stringMatching(/\[key\] is not allowed$/) },
+  ]);
+});
+
+test("a session id that is not valid is not kept for later calls", async () => {
+  let session = "x".repeat(9000);
+  const other = await serverWith(() => ({
+    "server/discover": (_, response) => sendJson(response, {}, 404),
+    initialize: (body, response) => {
+      response.setHeader("mcp-session-id", session);
+      sendJson(
+        response,
+        result(body, { protocolVersion: "2025-11-25", capabilities: { tools: {} } }),
+      );
+    },
+    "notifications/initialized": (_, response) => void response.writeHead(202).end(),
+    "tools/call": (body, response) => sendJson(response, result(body, { content: [] })),
+  }));
+  await expect(madeRemote(other.url)).rejects.toThrow(/gave a session id that is not valid/);
+  session = "short";
+  const { servlet: counting } = await loadedRemote(other.url);
+  session = "two words";
+  const call = () => counting.callTool("notes-do_it", {}, { ...online, caller: "ada" });
+  expect((await call()).result.content).toMatchObject([
+    { text: expect.stringMatching(/gave a session id that is not valid/) },
+  ]);
+  session = "short";
+  expect((await call()).result.isError).toBe(false);
+});
+
+test("a server that says again and again that its lists have changed is in the log once for a call", async () => {
+  const { run } = await called((body, response) => {
+    const say = events(response);
+    for (let nth = 0; nth < 5; nth++)
+      say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+    say(result(body, { content: [] }));
+    response.end();
+  });
+  expect(run.logs).toEqual([expect.stringMatching(/what it offers has changed/)]);
 });
 
 test("a task of the server is waited for, and its questions are asked", async () => {
