@@ -465,10 +465,10 @@ export class RemoteClient {
   #refusalOf(error: unknown): RemoteFault {
     const { code, message, data } = isObject(error) ? error : {};
     const text = textIn(message) || "it gave no reason";
-    const hidden = Object.values(this.#options.headers)
-      .map((value) => value.replace(/^\w+ /, ""))
-      .filter(({ length }) => length >= LEAST_KEY)
-      .reduce((shown, key) => shown.replaceAll(key, "[key]"), text);
+    const hidden = keysIn(this.#options.headers).reduce(
+      (shown, key) => shown.replaceAll(key, "[key]"),
+      text,
+    );
     return new RemoteFault("refused", hidden.slice(0, MOST_MESSAGE), {
       code: Number.isInteger(code) ? (code as number) : -32603,
       data,
@@ -522,6 +522,12 @@ export class RemoteClient {
     await this.#post({ jsonrpc: "2.0", id, ...answer }, { repeatable: true }).catch(lostCall);
   }
 }
+
+/** The values of headers that may be keys, without the word before a token. */
+export const keysIn = (headers: Readonly<Record<string, string>>): string[] =>
+  Object.values(headers)
+    .map((value) => value.replace(/^\w+ /, ""))
+    .filter(({ length }) => length >= LEAST_KEY);
 
 const hasModern = (versions: unknown): boolean =>
   Array.isArray(versions) && versions.includes(MODERN);

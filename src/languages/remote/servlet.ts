@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { format } from "oxfmt";
 import type { RemoteSnapshot } from "../../kit/remote.ts";
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
-import { shortened } from "../../server/kernel/core/text.ts";
+import { jsonIn, printableLine, shortened, textIn } from "../../server/kernel/core/text.ts";
 import { isPrivate } from "../../server/kernel/http/private-hosts.ts";
+import { isAllowed } from "../../server/kernel/wasm/hosts.ts";
 import { exampleOf } from "../../server/kernel/schema/example.ts";
 import { DOCS } from "../../tools/bundle/own.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
@@ -62,15 +63,14 @@ export async function renewRemote(name: string, folder: string, choice: RemoteCh
   const text = await readFile(path, "utf8").catch(() => {
     throw new Refusal(`${folder} is no servlet for another MCP server: it has no ${SNAPSHOT}`);
   });
-  let old: RemoteSnapshot & { only?: string[] };
-  try {
-    old = JSON.parse(text) as typeof old;
-  } catch {
+  const old = jsonIn(text) as RemoteSnapshot | undefined;
+  if (!isObject(old))
     throw new Refusal(`${path} is not valid JSON: restore it, or make the servlet anew`);
-  }
+  const url = checkedUrl(textIn(old.url));
+  await demandPinned(url, folder);
   const key = await keyIn(folder);
   const { snapshot, left } = await takeSnapshot({
-    url: checkedUrl(old.url).href,
+    url: url.href,
     headers: await headersFor(name, key, choice),
     only: choice.only ?? old.only ?? [],
     unauthorized: adviceOn(name, key),
@@ -92,6 +92,18 @@ export async function renewRemote(name: string, folder: string, choice: RemoteCh
           ]),
     ],
   };
+}
+
+/** Throws a `Refusal` for a URL that the servlet may not call: the key would go to another server. */
+async function demandPinned(url: URL, folder: string): Promise<void> {
+  const path = join(folder, "servlet.json");
+  const manifest = jsonIn(await readFile(path, "utf8").catch(() => ""));
+  const hosts: unknown = isObject(manifest) ? manifest["allowed_hosts"] : undefined;
+  const pinned = (Array.isArray(hosts) ? hosts : []).map(textIn);
+  if (!isAllowed(url, pinned))
+    throw new Refusal(
+      `${path} does not allow ${url.host}, which ${SNAPSHOT} names: add it to allowed_hosts if the server has moved there, or restore ${SNAPSHOT}`,
+    );
 }
 
 /** The server's URL. Throws a `Refusal` for one that must not or cannot be called. */
@@ -146,6 +158,10 @@ async function headersFor(name: string, key: KeyForm, { variables }: RemoteChoic
       `To take the server's lists the key is needed: put it into .dev.vars as ${variable}=…, and try again`,
     );
   }
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw new Refusal(
+      `${variable} has characters that no header may have, such as spaces or line breaks: correct it, and try again`,
+    );
   return typeof key === "string"
     ? { authorization: `Bearer ${value}` }
     : { [key.header.toLowerCase()]: value };
@@ -209,12 +225,13 @@ function testOf(
   const call = calls.toSorted((a, b) => cost(a) - cost(b))[0];
   const listed = `import { loadServlet${call ? ", type Script" : ""} } from "edge-servlets/testing";
 import { expect, test } from "vitest";
+import remote from "./${SNAPSHOT}";
 
 const servlet = await loadServlet(import.meta.dirname);
 
 test("lists what the server offered", async () => {
   const { tools } = await servlet.list();
-  expect(tools).toHaveLength(${tools.length});
+  expect(tools).toHaveLength(remote.tools.length);
 });
 `;
   if (call === undefined) return listed;
@@ -270,7 +287,7 @@ function notesOn(name: string, { snapshot, left, url, key, signIn }: Noted): str
     `${snapshot.name} at ${url.host} speaks MCP ${snapshot.version}${snapshot.session ? ", with sessions" : ""}, and offers ${counts.join(", ")}:`,
     ...tools.map(
       ({ name: tool, description = "" }) =>
-        `  ${name}-${tool}  ${shortened(description.split("\n")[0]!, 100)}`,
+        `  ${name}-${tool}  ${shortened(printableLine(description), 100)}`,
     ),
     ...leftOut(left),
     "These descriptions are another's: read remote.json before you deploy it. They stay as they are until you run:",
@@ -302,7 +319,7 @@ function differences(old: RemoteSnapshot, renewed: RemoteSnapshot): string[] {
   ] as const;
   const changes = lists.flatMap(([kind, before = [], after = [], key]) => {
     const named = (all: readonly object[]) =>
-      new Map(all.map((one) => [String((one as Json)[key]), one as Json]));
+      new Map(all.map((one) => [printableLine(textIn((one as Json)[key])), one as Json]));
     const [olds, news] = [named(before), named(after)];
     return [
       ...[...news].flatMap(([id, one]) => {
@@ -318,7 +335,9 @@ function differences(old: RemoteSnapshot, renewed: RemoteSnapshot): string[] {
   });
   const own = (["name", "version", "instructions"] as const)
     .filter((member) => old[member] !== renewed[member])
-    .map((member) => `  ~ its ${member}: ${shortened(String(renewed[member]), 200)}`);
+    .map(
+      (member) => `  ~ its ${member}: ${shortened(printableLine(renewed[member] ?? "none"), 200)}`,
+    );
   return [...own, ...changes];
 }
 

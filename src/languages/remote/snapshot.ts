@@ -2,26 +2,28 @@
 import {
   type Hearing,
   RemoteClient,
+  keysIn,
   RemoteFault,
   type RemoteConnection,
 } from "../../kit/remote-client.ts";
 import type { RemoteSnapshot } from "../../kit/remote.ts";
 import { fits } from "../../server/kernel/core/glob.ts";
 import { isObject, type Json } from "../../server/kernel/core/model.ts";
-import { shortened, textIn } from "../../server/kernel/core/text.ts";
+import { printableLine, shortened, textIn } from "../../server/kernel/core/text.ts";
 import { VERSION } from "../../server/kernel/core/version.ts";
 import { DOCS } from "../../tools/bundle/own.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { nodeWire } from "./connection.ts";
+import { promptsIn, resourcesIn, templatesIn, toolsIn } from "./entries.ts";
 
 /** More tools must be chosen among: a model chooses badly among hundreds. */
 const MOST_TOOLS = 40;
-/** Characters of instructions, of a description and of the whole snapshot. */
-const [MOST_INSTRUCTIONS, MOST_DESCRIPTION, MOST_CHARACTERS] = [1000, 8000, 1_000_000];
+/** Characters of instructions, and of the whole snapshot. */
+const [MOST_INSTRUCTIONS, MOST_CHARACTERS] = [1000, 1_000_000];
 /** Tools that are named where some must be chosen. */
 const MOST_NAMED = 60;
 
-/** A snapshot, what was left out of it, and how many tools there are. */
+/** A snapshot, and what was left out of it, with reasons. */
 export interface TakenSnapshot {
   snapshot: RemoteSnapshot;
   left: string[];
@@ -66,7 +68,7 @@ export async function takeSnapshot(options: TakeOptions): Promise<TakenSnapshot>
     }[kind];
     const verb =
       { refused: " refused: ", unreachable: " cannot be reached: " }[kind as "refused"] ?? " ";
-    throw new Refusal(`${url}${verb}${message.replace(/\.$/, "")}. ${advice}`);
+    throw new Refusal(`${url}${verb}${printableLine(message).replace(/\.$/, "")}. ${advice}`);
   } finally {
     wire.end();
   }
@@ -75,7 +77,7 @@ export async function takeSnapshot(options: TakeOptions): Promise<TakenSnapshot>
 async function listsOf(
   client: RemoteClient,
   about: Json,
-  { url, only }: TakeOptions,
+  { url, only, headers }: TakeOptions,
 ): Promise<TakenSnapshot> {
   const capabilities = isObject(about["capabilities"]) ? about["capabilities"] : {};
   const has = (name: string) => isObject(capabilities[name]);
@@ -91,16 +93,11 @@ async function listsOf(
   ).catch(() => []);
   const prompts = await list(has("prompts"), "prompts/list", "prompts");
   const left: string[] = [];
-  const named = tools.filter(
+  const chosen = tools.filter(
     ({ name }) => only.length === 0 || only.some((glob) => fits(glob, textIn(name))),
   );
-  const chosen = named.filter((tool) => {
-    const why = whyNot(tool);
-    if (why !== undefined)
-      left.push(`${shortened(JSON.stringify(tool["name"]) ?? "a tool", 80)}: ${why}`);
-    return why === undefined;
-  });
-  refuseChoice({ url, only, tools, chosen });
+  const served = toolsIn(chosen, left);
+  refuseChoice({ url, only, tools, served });
   const { session, version } = client.connection satisfies RemoteConnection;
   const instructions = textIn(about["instructions"]).trim();
   const snapshot: RemoteSnapshot = {
@@ -112,108 +109,51 @@ async function listsOf(
     ...(only.length > 0 && { only }),
     ...(instructions !== "" && { instructions: shortened(instructions, MOST_INSTRUCTIONS) }),
     ...(has("completions") && { completes: true }),
-    tools: chosen.map(
-      members(
-        "name",
-        "title",
-        "description",
-        "inputSchema",
-        "outputSchema",
-        "annotations",
-        "execution",
-      ),
-    ),
-    resources: resources
-      .filter(({ uri }) => textIn(uri) !== "" && !textIn(uri).startsWith("ui://"))
-      .map(members("uri", "name", "title", "description", "mimeType", "size")),
-    resourceTemplates: templates
-      .filter(({ uriTemplate }) => textIn(uriTemplate) !== "")
-      .map(members("uriTemplate", "name", "title", "description", "mimeType")),
-    prompts: prompts
-      .filter(({ name }) => textIn(name) !== "")
-      .map(members("name", "title", "description", "arguments")),
-  } as unknown as RemoteSnapshot;
-  if (JSON.stringify(snapshot).length > MOST_CHARACTERS)
+    tools: served,
+    resources: resourcesIn(resources, left),
+    resourceTemplates: templatesIn(templates, left),
+    prompts: promptsIn(prompts, left),
+  };
+  const lists = [snapshot.tools, snapshot.resources, snapshot.resourceTemplates, snapshot.prompts];
+  if (lists.flat().length === 0) {
+    const why = left.length > 0 ? ` that can be served: ${left.slice(0, 5).join("; ")}` : "";
+    throw new Refusal(`${url} offers no tools, resources or prompts${why}`);
+  }
+  const json = JSON.stringify(snapshot);
+  if (keysIn(headers).some((key) => json.includes(JSON.stringify(key).slice(1, -1))))
+    throw new Refusal(
+      `${url}: its lists repeat the key, which must be in no file. Tell its operator, and replace the key`,
+    );
+  if (json.length > MOST_CHARACTERS)
     throw new Refusal(
       `${url}: its lists are larger than ${MOST_CHARACTERS} characters. Choose some of its tools by --only GLOB`,
     );
   return { snapshot, left };
 }
 
-/** Why a tool cannot be served; undefined if it can. */
-function whyNot({ name, inputSchema, execution }: Json): string | undefined {
-  if (!/^[\w.-]{1,100}$/.test(textIn(name)))
-    return "its name has other characters than letters, digits, _, - and ., or is too long";
-  if (!isObject(inputSchema) || inputSchema["type"] !== "object")
-    return "its input schema does not describe an object";
-  const { taskSupport = "optional" } = isObject(execution) ? execution : {};
-  if (!["optional", "required", "forbidden"].includes(String(taskSupport)))
-    return "it must be run in a way that is not known";
-  return hasWrongHeaders(inputSchema)
-    ? "its schema repeats arguments in headers (x-mcp-header) that cannot be"
-    : undefined;
-}
-
-/**
- * True if arguments would be repeated in headers that have no name, the same name, or no simple value.
- * https://modelcontextprotocol.io/specification/2026-07-28/server/tools#x-mcp-header
- */
-export function hasWrongHeaders(schema: Json): boolean {
-  const names = new Set<string>();
-  const isWrong = (one: unknown): boolean => {
-    if (!isObject(one) || !isObject(one["properties"])) return false;
-    return Object.values(one["properties"]).some((property) => {
-      if (!isObject(property)) return false;
-      const { "x-mcp-header": name, type } = property;
-      if (name !== undefined) {
-        const text = textIn(name).toLowerCase();
-        const isFit = /^[!#$%&'*+.^_`|~\w-]+$/.test(text) && !names.has(text);
-        if (!isFit || !["string", "integer", "boolean"].includes(String(type))) return true;
-        names.add(text);
-      }
-      return isWrong(property);
-    });
-  };
-  return isWrong(schema);
-}
-
 function refuseChoice({
   url,
   only,
   tools,
-  chosen,
+  served,
 }: {
   url: string;
   only: readonly string[];
-  tools: Json[];
-  chosen: Json[];
+  tools: readonly Json[];
+  served: readonly unknown[];
 }): void {
   const names = tools.map(({ name }) => textIn(name)).toSorted();
   const some = [
     ...names.slice(0, MOST_NAMED),
     ...(names.length > MOST_NAMED ? [`and ${names.length - MOST_NAMED} more`] : []),
   ];
-  if (only.length > 0 && chosen.length === 0)
+  if (only.length > 0 && served.length === 0)
     throw new Refusal(`${url}: --only fits none of its ${names.length} tools: ${some.join(", ")}`);
-  if (chosen.length <= MOST_TOOLS) return;
+  if (served.length <= MOST_TOOLS) return;
   throw new Refusal(
-    `${url} has ${chosen.length} tools${only.length > 0 ? " that --only fits" : ""}, and a model chooses badly among more than ${MOST_TOOLS}. Choose by --only GLOB, which can be repeated: ${some.join(", ")} (${DOCS}/remote-servers.md)`,
+    `${url} has ${served.length} tools${only.length > 0 ? " that --only fits" : ""}, and a model chooses badly among more than ${MOST_TOOLS}. Choose by --only GLOB, which can be repeated: ${some.join(", ")} (${DOCS}/remote-servers.md)`,
   );
 }
-
-/** Copies these members of a list's entry, where they are there. */
-const members =
-  (...names: string[]) =>
-  (entry: Json): Json =>
-    Object.fromEntries(
-      names.flatMap((name) => {
-        const value = entry[name];
-        if (value === undefined || value === null) return [];
-        return [
-          [name, name === "description" ? shortened(textIn(value), MOST_DESCRIPTION) : value],
-        ];
-      }),
-    );
 
 /** The server's name for people, in characters that no message is confused by. */
 function nameOf(about: Json, url: string): string {

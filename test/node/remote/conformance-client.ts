@@ -2,7 +2,7 @@
 import { RemoteClient, type Hearing } from "../../../src/kit/remote-client.ts";
 import { nodeWire } from "../../../src/languages/remote/connection.ts";
 import type { Json } from "../../../src/server/kernel/core/model.ts";
-import { hasWrongHeaders } from "../../../src/languages/remote/snapshot.ts";
+import { hasWrongHeaders } from "../../../src/languages/remote/entries.ts";
 import { exampleOf } from "../../../src/server/kernel/schema/example.ts";
 
 const wire = nodeWire(process.argv.at(-1)!);

@@ -1,8 +1,12 @@
 /** Servers that do what no server should: each has a bound and a message. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type RemoteSnapshot, defineRemote } from "../../../src/kit/remote.ts";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
+import { nodeWire } from "../../../src/languages/remote/connection.ts";
 import { renewRemote } from "../../../src/languages/remote/servlet.ts";
+import { loadServlet } from "../../../src/tools/testing/index.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { remoteServer, type RemoteServer } from "./remote-servers.ts";
 import { loadedRemote, madeRemote, online, removeRemotes } from "./under-test.ts";
@@ -23,6 +27,11 @@ const result = (body: any, value: object) => ({
 const sendJson = (response: ServerResponse, value: unknown, status = 200) => {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
+};
+
+const sendText = (response: ServerResponse, text: string, type = "application/json") => {
+  response.writeHead(200, { "content-type": type });
+  response.end(text);
 };
 
 const TOOL = {
@@ -524,6 +533,59 @@ describe("no servlet is made if the server", () => {
     ],
     ["has no such tools", {}, { only: ["x*"] }, /--only fits none of its 1 tools: do_it/],
     [
+      "offers nothing that can be served",
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { tools: [{ name: "a" }] })),
+      },
+      {},
+      /offers no tools, resources or prompts that can be served: "a": its input schema/,
+    ],
+    [
+      "nests its answer a hundred thousand times",
+      { "tools/list": (_, response) => sendText(response, "[".repeat(1e5) + "]".repeat(1e5)) },
+      {},
+      /answered another request/,
+    ],
+    [
+      "makes a task of a list",
+      {
+        "tools/list": (body, response) =>
+          sendJson(response, result(body, { resultType: "task", taskId: "a", status: "working" })),
+      },
+      {},
+      /gave a result of the unknown type "task"/,
+    ],
+    [
+      "repeats the key in an error",
+      {
+        "tools/list": (body, response, { headers }) => {
+          const message = `not for\n${headers.authorization}`;
+          sendJson(response, { jsonrpc: "2.0", id: body.id, error: { code: 1, message } });
+        },
+      },
+      { bearer: true },
+      /refused: not for Bearer \[key\]\. See/,
+    ],
+    [
+      "repeats the key in its lists",
+      {
+        "tools/list": (body, response, { headers }) =>
+          sendJson(
+            response,
+            result(body, { tools: [{ ...TOOL, description: headers.authorization }] }),
+          ),
+      },
+      { bearer: true },
+      /its lists repeat the key/,
+    ],
+    [
+      "is to get a key that no header may have",
+      {},
+      { bearer: true, variables: async () => ({ NOTES_KEY: "secret\nkey" }) },
+      /^NOTES_KEY has characters that no header may have/,
+    ],
+    [
       "wants credentials",
       { "server/discover": (_, response) => void response.writeHead(401).end() },
       {},
@@ -583,15 +645,128 @@ describe("no servlet is made if the server", () => {
   });
 });
 
-test("tools that cannot be served are left out, and the notes say why", async () => {
-  const tools = [TOOL, { ...TOOL, name: "über" }, { name: "odd", inputSchema: { type: "string" } }];
-  const other = await serverWith(() => ({
-    "tools/list": (body, response) => sendJson(response, result(body, { tools })),
-  }));
-  const { notes } = await madeRemote(other.url);
-  expect(notes.join("\n")).toMatch(
-    /1 tools[^]*Left out:[^]*"über": its name[^]*"odd": its input schema/,
+describe("entries", () => {
+  /** The snapshot and the notes of a server with these lists. */
+  async function listed(lists: Record<string, unknown[]>) {
+    const other = await serverWith(() => ({
+      "server/discover": (body, response) => {
+        const capabilities = { tools: {}, resources: {}, prompts: {} };
+        sendJson(response, result(body, { supportedVersions: ["2026-07-28"], capabilities }));
+      },
+      ...Object.fromEntries(
+        ["tools", "resources", "resources/templates", "prompts"].map((kind): [string, Answer] => {
+          const member = kind === "resources/templates" ? "resourceTemplates" : kind;
+          const entries = lists[member] ?? (kind === "tools" ? [TOOL] : []);
+          return [
+            `${kind}/list`,
+            (body, response) => sendJson(response, result(body, { [member]: entries })),
+          ];
+        }),
+      ),
+    }));
+    const { files, notes, folder } = await madeRemote(other.url);
+    const snapshot = JSON.parse(files.get("remote.json")!) as RemoteSnapshot;
+    return { snapshot, notes: notes.join("\n"), folder };
+  }
+
+  const deep = (levels: number): object =>
+    levels === 0 ? {} : { type: "object", properties: { a: deep(levels - 1) } };
+
+  test("that cannot be served are left out, and the notes say why", async () => {
+    const { notes } = await listed({
+      tools: [
+        TOOL,
+        { ...TOOL, name: "über" },
+        { name: "odd", inputSchema: { type: "string" } },
+        { ...TOOL, name: "deep", inputSchema: deep(3000) },
+        TOOL,
+        { ...TOOL, name: "do.it" },
+        { ...TOOL, name: "out", outputSchema: "none" },
+        { ...TOOL, name: "run", execution: 7 },
+      ],
+      resources: [
+        { uri: "event://orders/placed", name: "a" },
+        { uri: "stored-file://a", name: "a" },
+        { uri: "UI://page", name: "a" },
+        { uri: "plain", name: "a" },
+        { uri: "note://a\n  - tool do_it", name: "a" },
+      ],
+      resourceTemplates: [{ uriTemplate: "{+any}", name: "any" }],
+      prompts: [{ name: "a\u001b[31m" }, { name: "p", arguments: [null] }],
+    });
+    expect(notes.slice(notes.indexOf("Left out:")).split("\n").slice(1, 16)).toEqual([
+      expect.stringMatching(/"über": its name has other characters/),
+      '  "odd": its input schema does not describe an object',
+      '  "deep": it is nested more than 64 levels deep',
+      '  "do_it": do_it is there already',
+      '  "do.it": do_it is there already',
+      '  "out": its output schema is not an object',
+      '  "run": its execution is not an object',
+      '  "event://orders/placed": its URI has no scheme, or one of this server',
+      '  "stored-file://a": its URI has no scheme, or one of this server',
+      '  "UI://page": its URI has no scheme, or one of this server',
+      '  "plain": its URI has no scheme, or one of this server',
+      '  "note://a\\n  - tool do_it": its URI has no scheme, or one of this server',
+      '  "{+any}": its URI has no scheme, or one of this server',
+      expect.stringMatching(/"a\\u001b\[31m": its name is empty or too long, or has characters/),
+      '  "p": its arguments are not a list of names',
+    ]);
+  });
+
+  test("are kept without members that are not valid, and the servlet is served", async () => {
+    const { snapshot, folder } = await listed({
+      tools: [{ ...TOOL, title: 5, description: null, annotations: { readOnlyHint: "yes" } }],
+      resources: [{ uri: "note://a", mimeType: {}, size: "big" }],
+      prompts: [{ name: "__proto__", title: [], arguments: [{ name: "a", required: "yes" }] }],
+    });
+    const { name, inputSchema } = TOOL;
+    expect(snapshot).toMatchObject({
+      tools: [{ name, inputSchema, annotations: {} }],
+      resources: [{ uri: "note://a", name: "note://a" }],
+      prompts: [{ name: "__proto__", arguments: [{ name: "a" }] }],
+    });
+    const { tools, resources, prompts } = await (await loadServlet(folder)).list();
+    expect([tools, resources, prompts].map(({ length }) => length)).toEqual([1, 1, 1]);
+  });
+
+  test("may come in a stream of events that is cut anywhere", async () => {
+    const other = await serverWith(() => ({
+      "tools/list": async (body, response) => {
+        const say = events(response);
+        say({ jsonrpc: "2.0", method: "notifications/other" });
+        const text = `data: ${JSON.stringify(result(body, { tools: [TOOL] }))}\n\n`;
+        response.write(text.slice(0, 20));
+        // So that the first part comes alone.
+        await new Promise((resolve) => void setTimeout(resolve, 20));
+        response.end(text.slice(20));
+      },
+    }));
+    expect((await madeRemote(other.url)).notes[0]).toMatch(/1 tools/);
+  });
+});
+
+describe("the time that lists may take is bounded", () => {
+  const send = (url: string, times: object) =>
+    nodeWire(url, times).send({ method: "POST", headers: {}, body: "{}", repeatable: true });
+
+  test.each(["application/json", "text/event-stream"])(
+    "if a response (%s) never ends",
+    async (type) => {
+      const other = await serverWith(() => ({
+        answer: (_, response) => {
+          response.writeHead(200, { "content-type": type });
+          const drip = setInterval(() => response.write(" "), 5);
+          response.on("close", () => clearInterval(drip));
+        },
+      }));
+      await expect(send(other.url, { timeoutMs: 100 })).rejects.toThrow(/no whole answer in time/);
+    },
   );
+
+  test("in all requests together", async () => {
+    const other = await serverWith(() => ({ answer: (_, response) => sendJson(response, {}) }));
+    await expect(send(other.url, { totalMs: 0 })).rejects.toThrow(/no whole answer in time/);
+  });
 });
 
 test("the key goes to the server in its header, and into no file", async () => {
@@ -627,6 +802,44 @@ test("renewing the lists says what has changed, keeps the choice, and needs the 
     /has changed since .*read what it says[^]*~ tool do_it: description[^]*\+ tool do_new[^]*- tool do_more$/,
   );
   expect(text).toContain(worse);
+});
+
+test("renewing the lists asks no server that servlet.json does not allow, and prints one line for each entry", async () => {
+  let resources: object[] = [];
+  const answers = (): Record<string, Answer> => ({
+    "server/discover": (body, response) => {
+      const capabilities = { tools: {}, resources: {} };
+      sendJson(response, result(body, { supportedVersions: ["2026-07-28"], capabilities }));
+    },
+    "resources/list": (body, response) => sendJson(response, result(body, { resources })),
+    "resources/templates/list": (body, response) =>
+      sendJson(response, result(body, { resourceTemplates: [] })),
+  });
+  const other = await serverWith(answers);
+  const { folder } = await madeRemote(other.url, { bearer: true });
+  const variables = async () => ({ NOTES_KEY: "secret-key" });
+  resources = [{ uri: "note://a", name: "a" }];
+  expect((await renewRemote("notes", folder, { variables })).notes.slice(1)).toEqual([
+    "  + resource note://a",
+  ]);
+  const path = join(folder, "remote.json");
+  const snapshot = JSON.parse(await readFile(path, "utf8")) as object;
+  other.heard.length = 0;
+  const elsewhere = other.url.replace("127.0.0.1", "localhost");
+  await writeFile(path, JSON.stringify({ ...snapshot, url: elsewhere }));
+  await expect(renewRemote("notes", folder, { variables })).rejects.toThrow(
+    /servlet\.json does not allow localhost:\d+, which remote\.json names/,
+  );
+  expect(other.heard).toEqual([]);
+  await writeFile(path, "null");
+  await expect(renewRemote("notes", folder, { variables })).rejects.toThrow(/is not valid JSON/);
+  const old = { ...snapshot, instructions: "a", resources: [{ uri: "note://b\n  + tool x" }] };
+  await writeFile(path, JSON.stringify(old));
+  expect((await renewRemote("notes", folder, { variables })).notes.slice(1)).toEqual([
+    "  ~ its instructions: none",
+    "  + resource note://a",
+    "  - resource note://b + tool x",
+  ]);
 });
 
 test("a folder without remote.json has nothing to renew", async () => {
