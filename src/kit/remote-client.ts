@@ -1,6 +1,6 @@
 /**
- * A client of MCP servers over Streamable HTTP, in the newest revision that both sides speak. It runs in servlets and in Node
- * (`servlets new --mcp`), and reaches the network by a `RemoteWire` alone.
+ * A client of MCP servers over Streamable HTTP, in the newest revision that both sides support. It runs in servlets and in Node
+ * (`servlets new --mcp`). A `RemoteWire` sends its requests.
  */
 import { isObject } from "../server/kernel/core/model.ts";
 import { textIn } from "../server/kernel/core/text.ts";
@@ -12,66 +12,69 @@ export interface WireRequest {
   method: "POST" | "GET";
   headers: Record<string, string>;
   body?: string;
-  /** True to open a stream whose events come with those of the next request. */
+  /** True to open the session's stream: its events come with those of the next request. */
   beside?: boolean;
-  /** True if it may be sent twice. */
+  /** True if it may be sent again after a crash. */
   repeatable: boolean;
-  /** A message that the server gets if the call is cancelled meanwhile. */
+  /** The message to send if the call is cancelled meanwhile. */
   whenCancelled?: Json;
 }
 
-/** The server's response; with `more`, its text are the first events of a stream. */
+/** The server's response. */
 export interface WireResponse {
   status: number;
   header(name: string): string | null;
+  /** The body; the first events of a stream if there are `more`. */
   text: string;
   more: boolean;
-  /** True if these events are those of the stream beside it. */
+  /** True if these events are from the session's stream. */
   isBeside: boolean;
 }
 
 /** The connection to one server. Its functions throw an `Error` if the network fails. */
 export interface RemoteWire {
   send(request: WireRequest): Promise<WireResponse>;
-  /** The next events of the open stream, or of the one beside it; undefined at its end. */
+  /** The next events of the response's stream or of the session's; undefined at the end of the response's. */
   nextEvents(): Promise<{ text: string; isBeside: boolean } | undefined>;
   sleep(ms: number): Promise<void>;
-  /** A text that no other call uses in its ids. */
+  /** A prefix for request ids that no other call has. */
   uniqueId(): string;
 }
 
-/** What the server says during a request, and whom its questions go to. */
-export interface Hearing {
+/** The caller of a request: its capabilities, and its handlers for the server's notifications and questions. */
+export interface RemoteCaller {
   capabilities: Json;
+  /** Its token for progress; the server gets the request's id in its place. */
   progressToken?: unknown;
+  /** Further `_meta` of the request. */
   meta: Json;
-  heard(method: string, params: Json): void;
-  /** Answers to requests of the server, by their keys: results, or errors. */
+  notify(method: string, params: Json): void;
+  /** Answers the server's requests. Returns `{ result }` or `{ error }` for each key. */
   ask(requests: Record<string, Json>): Promise<Record<string, Json>>;
 }
 
-/** The revision that the server speaks, and its session, if it has one. */
+/** The negotiated revision, and the session of a server that has sessions. */
 export interface RemoteConnection {
   version: string;
   session?: string | undefined;
-  /** True if the server gives no stream to listen on. */
-  isMute?: boolean | undefined;
+  /** True if the server has no stream for the session. */
+  hasNoStream?: boolean | undefined;
 }
 
 /** An error of the server or of the way to it. */
 export class RemoteFault extends Error {
   override name = "RemoteFault";
   /**
-   * `refused`: a JSON-RPC error, which has `code` and `data`. `unauthorized`: it wants other credentials. `gone`: it does not
-   * know the session. `unknown-outcome`: the connection was lost. `not-mcp`: its response is none of the protocol.
-   * `unreachable`: the request failed.
+   * `refused`: a JSON-RPC error, with `code` and `data`. `unauthorized`: the credentials were rejected. `session-lost`: the
+   * server does not know the session. `unknown-outcome`: the connection was lost during a call. `invalid`: the response does
+   * not follow the protocol, or exceeds a limit. `unreachable`: the request failed.
    */
   readonly kind:
     | "refused"
     | "unauthorized"
-    | "gone"
+    | "session-lost"
     | "unknown-outcome"
-    | "not-mcp"
+    | "invalid"
     | "unreachable";
   readonly code: number;
   readonly data: unknown;
@@ -94,29 +97,29 @@ const MODERN = "2026-07-28";
 export const OLDER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 export const TASKS = "io.modelcontextprotocol/tasks";
 const META = "io.modelcontextprotocol/";
-/** Rounds of questions in one request, connections to one stream, and pages of one list. */
+/** Maximum rounds of questions in one request, connections to one stream, and pages of one list. */
 const [MOST_ROUNDS, MOST_RESUMES, MOST_PAGES] = [50, 50, 50];
-/** Entries of one list. */
+/** Maximum entries of one list. */
 const MOST_ENTRIES = 2000;
-/** Wait before a stream is resumed for which the server names none, and the longest, in ms. */
+/** Delay before a stream is resumed, in ms: by default, and at most. */
 const [RESUME_MS, LONGEST_RESUME_MS] = [1000, 60_000];
-/** Wait between two looks at a task, in ms: by default, at least and at most. */
+/** Delay between two polls of a task, in ms: by default, at least and at most. */
 const [POLL_MS, LEAST_POLL_MS, LONGEST_POLL_MS] = [2000, 250, 3_600_000];
-/** Looks at one task: a call may make 500 requests. */
+/** Maximum polls of one task: a call may make 500 requests. */
 const MOST_POLLS = 400;
-/** A look may come later than the server says by this part of the time that has passed, so that there are few in days. */
-const LATER = 0.1;
-/** Characters of a message of the server. */
+/** Least delay between two polls, as a share of the task's age: a task that lasts for days takes few polls. */
+const POLL_SHARE = 0.1;
+/** Maximum characters of an error message of the server. */
 const MOST_MESSAGE = 1000;
-/** Visible ASCII, and half of the headers of a request at most. */
+/** Visible ASCII. A servlet's request has at most twice as many characters in its headers. */
 const SESSION_ID = /^[\x21-\x7e]{1,8192}$/;
-/** Characters of a header's value that may be a key: shorter ones, such as a version, may be in any text. */
+/** Minimum characters of a key that is redacted: shorter values of headers, such as a version, occur in any text. */
 const LEAST_KEY = 8;
 const UNSUPPORTED_VERSION = -32022;
-/** Methods that change nothing, or nothing more the second time. */
+/** Methods that are safe or idempotent. */
 const REPEATABLE =
   /^(?:server\/discover|initialize|notifications\/.*|ping|.*\/list|resources\/read|prompts\/get|completion\/complete|tasks\/.*)$/;
-/** The param that the header `Mcp-Name` repeats. */
+/** The member of the params that the header `Mcp-Name` repeats, by method. */
 const NAMED_BY: Readonly<Record<string, string>> = {
   "tools/call": "name",
   "prompts/get": "name",
@@ -150,39 +153,39 @@ export class RemoteClient {
     return this.connection.version >= MODERN;
   }
 
-  /** Finds the newest revision that both speak, and begins with it. Returns what the server says of itself. */
-  async begin(hearing: Hearing): Promise<Json> {
+  /** Negotiates the newest revision that both sides support. Returns the result of `server/discover` or `initialize`. */
+  async begin(caller: RemoteCaller): Promise<Json> {
     this.connection = { version: MODERN };
     for (let isFirst = true; ; isFirst = false) {
       try {
-        const found = await this.#send("server/discover", {}, hearing);
+        const found = await this.#send("server/discover", {}, caller);
         if (hasModern(found["supportedVersions"])) return found;
         break;
       } catch (error) {
         if (!(error instanceof RemoteFault)) throw error;
         const { kind, code, data } = error;
         if (kind === "unauthorized" || kind === "unreachable") throw error;
-        // An older server refuses a request that it does not know in any way that it likes.
-        const isAgain =
+        // Older servers reject an unknown request in many ways.
+        const isSupported =
           code === UNSUPPORTED_VERSION && isObject(data) && hasModern(data["supported"]);
-        if (!isFirst || !isAgain) break;
+        if (!isFirst || !isSupported) break;
       }
     }
-    return this.initialize(hearing);
+    return this.initialize(caller);
   }
 
   /** https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle */
-  async initialize({ capabilities }: Hearing): Promise<Json> {
+  async initialize({ capabilities }: RemoteCaller): Promise<Json> {
     const { version } = this.connection;
     const wanted = version >= MODERN ? OLDER_REVISIONS[0]! : version;
     this.connection = { version: wanted };
     this.#hasBegun = true;
     const params = { protocolVersion: wanted, capabilities, clientInfo: this.#options.info };
-    const { result, session } = await this.#exchange("initialize", params, SILENT);
+    const { result, session } = await this.#exchange("initialize", params, NO_CALLER);
     const given = textIn(result["protocolVersion"]);
     if (!OLDER_REVISIONS.includes(given))
       throw new RemoteFault(
-        "not-mcp",
+        "invalid",
         `speaks revision "${given.slice(0, 40)}" of MCP, and this client ${[MODERN, ...OLDER_REVISIONS].join(", ")}`,
       );
     this.connection = { version: given, session };
@@ -190,119 +193,125 @@ export class RemoteClient {
     return result;
   }
 
-  /** Sends a request and answers the server's questions until there is a result. Throws a `RemoteFault`. */
-  async request(method: string, params: Json, hearing: Hearing, tool?: Json): Promise<Json> {
+  /** Sends a request, and answers the server's questions until there is a result. Throws a `RemoteFault`. */
+  async request(method: string, params: Json, caller: RemoteCaller, tool?: Json): Promise<Json> {
     let given: Json = {};
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const result = await this.#renewed(method, { ...params, ...given }, hearing, tool);
+      const result = await this.#sendInSession(method, { ...params, ...given }, caller, tool);
       const { resultType = "complete", task } = result;
-      if (isObject(task) && params["task"] !== undefined) return this.#olderTask(task, hearing);
+      if (isObject(task) && params["task"] !== undefined) return this.#olderTask(task, caller);
       if (resultType === "complete") return result;
-      if (resultType === "task" && method === "tools/call") return this.#task(result, hearing);
+      if (resultType === "task" && method === "tools/call") return this.#task(result, caller);
       if (resultType !== "input_required")
         throw new RemoteFault(
-          "not-mcp",
+          "invalid",
           `gave a result of the unknown type "${textIn(resultType).slice(0, 40)}"`,
         );
       const { inputRequests, requestState } = result;
       const requests = requestsIn(inputRequests);
-      // A server without questions has no room now.
+      // A server that asks nothing is overloaded: try again later.
       if (Object.keys(requests).length === 0) await this.#options.wire.sleep(RESUME_MS);
       given = {
-        inputResponses: resultsIn(await hearing.ask(requests)),
+        inputResponses: resultsIn(await caller.ask(requests)),
         ...(requestState !== undefined && { requestState }),
       };
     }
-    throw new RemoteFault("not-mcp", `asked more than ${MOST_ROUNDS} times in one call`);
+    throw new RemoteFault("invalid", `asked more than ${MOST_ROUNDS} times in one call`);
   }
 
-  /** All pages of a list, by its method and the member that has the entries. */
-  async list(method: string, member: string, hearing: Hearing): Promise<Json[]> {
+  /** The entries of all pages of a list, which are in this member of its results. */
+  async list(method: string, member: string, caller: RemoteCaller): Promise<Json[]> {
     const all: Json[] = [];
     const cursors = new Set<unknown>();
     let cursor: unknown;
     do {
-      const page = await this.request(method, cursor === undefined ? {} : { cursor }, hearing);
+      const page = await this.request(method, cursor === undefined ? {} : { cursor }, caller);
       const entries = page[member];
-      if (!Array.isArray(entries)) throw new RemoteFault("not-mcp", `gave no list of ${member}`);
+      if (!Array.isArray(entries)) throw new RemoteFault("invalid", `gave no list of ${member}`);
       all.push(...entries.filter(isObject));
       cursor = page["nextCursor"] ?? undefined;
       if (cursor !== undefined && cursors.has(cursor))
-        throw new RemoteFault("not-mcp", `gave the same page of ${method} again and again`);
+        throw new RemoteFault("invalid", `gave the same page of ${method} again and again`);
       cursors.add(cursor);
       if (all.length > MOST_ENTRIES || cursors.size > MOST_PAGES)
         throw new RemoteFault(
-          "not-mcp",
+          "invalid",
           `has a list of ${member} of more than ${all.length > MOST_ENTRIES ? `${MOST_ENTRIES} entries` : `${MOST_PAGES} pages`}`,
         );
     } while (cursor !== undefined);
     return all;
   }
 
-  /** Sends a request in the session, which is begun anew once if it is lost. */
-  async #renewed(method: string, params: Json, hearing: Hearing, tool?: Json): Promise<Json> {
+  /** Sends a request in the session. Begins a new session once if the server has lost it. */
+  async #sendInSession(
+    method: string,
+    params: Json,
+    caller: RemoteCaller,
+    tool?: Json,
+  ): Promise<Json> {
     try {
-      return await this.#send(method, params, hearing, tool);
+      return await this.#send(method, params, caller, tool);
     } catch (error) {
-      const isLost = error instanceof RemoteFault && error.kind === "gone" && !this.#hasBegun;
+      const isLost =
+        error instanceof RemoteFault && error.kind === "session-lost" && !this.#hasBegun;
       if (!isLost || this.isModern) throw error;
-      await this.initialize(hearing);
-      return this.#send(method, params, hearing, tool);
+      await this.initialize(caller);
+      return this.#send(method, params, caller, tool);
     }
   }
 
-  async #send(method: string, params: Json, hearing: Hearing, tool?: Json): Promise<Json> {
-    const { result } = await this.#exchange(method, params, hearing, tool);
+  async #send(method: string, params: Json, caller: RemoteCaller, tool?: Json): Promise<Json> {
+    const { result } = await this.#exchange(method, params, caller, tool);
     return result;
   }
 
   /** https://modelcontextprotocol.io/seps/2663-tasks-extension */
-  async #task(created: Json, hearing: Hearing): Promise<Json> {
+  async #task(created: Json, caller: RemoteCaller): Promise<Json> {
     const taskId = created["taskId"];
     let [task, since, shown] = [created, Date.now(), ""];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
       const { status, statusMessage } = task;
       if (typeof statusMessage === "string" && statusMessage !== shown) {
         shown = statusMessage;
-        hearing.heard("notifications/progress", { progress: polls + 1, message: statusMessage });
+        caller.notify("notifications/progress", { progress: polls + 1, message: statusMessage });
       }
       if (status === "completed") {
         if (isObject(task["result"])) return task["result"];
-        throw new RemoteFault("not-mcp", "completed a task without a result");
+        throw new RemoteFault("invalid", "completed a task without a result");
       }
       if (status === "failed") throw this.#refusalOf(task["error"]);
       if (status === "cancelled")
         throw new RemoteFault("refused", "cancelled the task of this call");
       if (status === "input_required") {
-        const inputResponses = resultsIn(await hearing.ask(requestsIn(task["inputRequests"])));
-        await this.#send("tasks/update", { taskId, inputResponses }, hearing);
+        const inputResponses = resultsIn(await caller.ask(requestsIn(task["inputRequests"])));
+        await this.#send("tasks/update", { taskId, inputResponses }, caller);
         since = Date.now();
       } else {
         await this.#options.wire.sleep(pollMs(task["pollIntervalMs"], since));
       }
-      task = await this.#send("tasks/get", { taskId }, hearing);
+      task = await this.#send("tasks/get", { taskId }, caller);
     }
-    throw new RemoteFault("not-mcp", `did not end a task within ${MOST_POLLS} looks at it`);
+    throw new RemoteFault("invalid", `did not end a task within ${MOST_POLLS} polls`);
   }
 
   /** https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks */
-  async #olderTask(created: Json, hearing: Hearing): Promise<Json> {
+  async #olderTask(created: Json, caller: RemoteCaller): Promise<Json> {
     const taskId = created["taskId"];
     let [task, since] = [created, Date.now()];
     for (let polls = 0; polls < MOST_POLLS; polls++) {
-      // The questions of a task come with the stream of its result.
-      if (task["status"] !== "working") return this.#send("tasks/result", { taskId }, hearing);
+      // The task's questions come in the stream of its result.
+      if (task["status"] !== "working") return this.#send("tasks/result", { taskId }, caller);
       await this.#options.wire.sleep(pollMs(task["pollInterval"], since));
-      task = await this.#send("tasks/get", { taskId }, hearing);
+      task = await this.#send("tasks/get", { taskId }, caller);
     }
-    throw new RemoteFault("not-mcp", `did not end a task within ${MOST_POLLS} looks at it`);
+    throw new RemoteFault("invalid", `did not end a task within ${MOST_POLLS} polls`);
   }
 
-  /** Sends one request, and hears its stream until its result. */
-  async #exchange(method: string, params: Json, hearing: Hearing, tool?: Json) {
-    if (method === "tools/call") await this.#listen();
+  /** Sends one request, and reads its stream until the result. */
+  async #exchange(method: string, params: Json, caller: RemoteCaller, tool?: Json) {
+    if (method === "tools/call") await this.#openSessionStream();
     const id = this.#nextId();
-    const message = { jsonrpc: "2.0", id, method, params: this.#paramsOf(params, id, hearing) };
+    const message = { jsonrpc: "2.0", id, method, params: this.#paramsOf(params, id, caller) };
     const { session } = this.connection;
     const response = await this.#post(message, {
       repeatable: REPEATABLE.test(method),
@@ -318,11 +327,11 @@ export class RemoteClient {
     });
     const given = response.header("mcp-session-id") || session;
     if (given !== undefined && !SESSION_ID.test(given))
-      throw new RemoteFault("not-mcp", "gave a session id that is not valid");
-    return { result: await this.#resultIn(response, id, hearing), session: given };
+      throw new RemoteFault("invalid", "gave a session id that is not valid");
+    return { result: await this.#resultIn(response, id, caller), session: given };
   }
 
-  /** Ids are unique in a session, which other calls use, too. */
+  /** A request id that is unique in the session, which other calls use, too. */
   #nextId(): number | string {
     const number = ++this.#count;
     if (this.connection.session === undefined) return number;
@@ -330,8 +339,8 @@ export class RemoteClient {
     return `${this.#prefix}-${number}`;
   }
 
-  #paramsOf(params: Json, id: number | string, hearing: Hearing): Json {
-    const { capabilities, progressToken, meta } = hearing;
+  #paramsOf(params: Json, id: number | string, caller: RemoteCaller): Json {
+    const { capabilities, progressToken, meta } = caller;
     const modern = this.isModern && {
       [`${META}protocolVersion`]: this.connection.version,
       [`${META}clientInfo`]: this.#options.info,
@@ -368,20 +377,29 @@ export class RemoteClient {
     };
   }
 
-  async #resultIn(first: WireResponse, id: number | string, hearing: Hearing): Promise<Json> {
+  async #resultIn(first: WireResponse, id: number | string, caller: RemoteCaller): Promise<Json> {
     const type = first.header("content-type") ?? "";
     if (/^application\/json\b/i.test(type)) {
       for (const message of messagesIn(first.text)) {
-        const found = this.#outcome(message, id);
+        const found = this.#resultOf(message, id);
         if (found) return found;
       }
-      throw new RemoteFault("not-mcp", "answered another request than the one that was sent");
+      throw new RemoteFault("invalid", "answered another request than the one that was sent");
     }
     if (!/^text\/event-stream\b/i.test(type))
       throw new RemoteFault(
-        "not-mcp",
+        "invalid",
         `gave a response of the type "${type.slice(0, 80)}", not JSON or events`,
       );
+    return this.#resultInEvents(first, id, caller);
+  }
+
+  /** Reads the events of a response until the result. Resumes its stream if it ends before, where the server can. */
+  async #resultInEvents(
+    first: WireResponse,
+    id: number | string,
+    caller: RemoteCaller,
+  ): Promise<Json> {
     const { wire } = this.#options;
     let [lastId, lastBeside, waitMs] = ["", "", RESUME_MS];
     let response: WireResponse | undefined = first;
@@ -397,9 +415,9 @@ export class RemoteClient {
           if (event.retry !== undefined) waitMs = Math.min(event.retry, LONGEST_RESUME_MS);
           if (event.data === "") continue;
           for (const message of messagesIn(event.data)) {
-            const found = this.#outcome(message, id);
+            const found = this.#resultOf(message, id);
             if (found) return found;
-            await this.#hear(message, hearing);
+            await this.#receive(message, caller);
           }
         }
         piece = undefined;
@@ -418,22 +436,24 @@ export class RemoteClient {
         );
       }
       await wire.sleep(waitMs);
-      await this.#listen(lastBeside);
+      await this.#openSessionStream(lastBeside);
       response = await this.#resumed(lastId);
     }
     throw new RemoteFault("unknown-outcome", `closed the stream of the call ${MOST_RESUMES} times`);
   }
 
-  /** Opens the session's own stream: some servers ask on it what belongs to a call. */
-  async #listen(lastId = ""): Promise<void> {
-    const { session, isMute } = this.connection;
-    if (this.isModern || session === undefined || isMute) return;
+  /** Opens the session's stream: some servers send the questions of a call on it. */
+  async #openSessionStream(lastId = ""): Promise<void> {
+    const { session, hasNoStream } = this.connection;
+    if (this.isModern || session === undefined || hasNoStream) return;
     const headers: Record<string, string> = { ...this.#headers(), accept: "text/event-stream" };
     if (lastId !== "") headers["last-event-id"] = lastId;
     const { wire } = this.#options;
     const request: WireRequest = { method: "GET", headers, beside: true, repeatable: true };
     const response = await wire.send(request).catch(() => undefined);
-    if (response?.status === 405) this.connection = { ...this.connection, isMute: true };
+    // A server that does not answer would delay each call by the timeout.
+    const isRefused = response === undefined ? lastId === "" : response.status === 405;
+    if (isRefused) this.connection = { ...this.connection, hasNoStream: true };
   }
 
   /** The rest of a stream; undefined if the network failed. */
@@ -451,14 +471,14 @@ export class RemoteClient {
   }
 
   /** The result in a message; undefined if it is not the response to this request. Throws its error. */
-  #outcome(message: unknown, id: number | string): Json | undefined {
+  #resultOf(message: unknown, id: number | string): Json | undefined {
     if (!isObject(message) || message["method"] !== undefined) return undefined;
     const { result, error } = message;
-    // Before it has read a request, a server cannot name it.
+    // A server that cannot read a request does not know its id.
     if (message["id"] !== id && !(isObject(error) && message["id"] === null)) return undefined;
     if (isObject(error)) throw this.#refusalOf(error);
     if (isObject(result)) return result;
-    throw new RemoteFault("not-mcp", "gave a response without a result");
+    throw new RemoteFault("invalid", "gave a response without a result");
   }
 
   /** The fault of a JSON-RPC error, whose message may repeat a key. */
@@ -490,20 +510,20 @@ export class RemoteClient {
     const error = isObject(body) ? body["error"] : undefined;
     const refusal = isObject(error) ? this.#refusalOf(error) : undefined;
     const answered = `answered with status ${status}${refusal ? `: ${refusal.message}` : ""}`;
-    // A server without the session says 404; some say 400, also where they want one.
+    // The protocol has 404 for a lost session. Some servers answer 400, also to a request without a session.
     if (status === 404 && this.connection.session !== undefined)
-      return new RemoteFault("gone", "has lost the session");
-    if (status === 400 && !isCoded(error)) return new RemoteFault("gone", answered);
+      return new RemoteFault("session-lost", "has lost the session");
+    if (status === 400 && !isCoded(error)) return new RemoteFault("session-lost", answered);
     if (refusal !== undefined) return refusal;
     if (status >= 300 && status < 400)
-      return new RemoteFault("not-mcp", `redirects to another address (status ${status})`);
-    return new RemoteFault(status >= 500 || status === 429 ? "unreachable" : "not-mcp", answered);
+      return new RemoteFault("invalid", `redirects to another address (status ${status})`);
+    return new RemoteFault(status >= 500 || status === 429 ? "unreachable" : "invalid", answered);
   }
 
-  /** The answer to a request of the server; an error where there is none, so that it ends its call. */
-  async #answerTo(request: Json, hearing: Hearing): Promise<Json> {
+  /** The answer to a request of the server; an error if the caller has none, so that the server can end its call. */
+  async #answerTo(request: Json, caller: RemoteCaller): Promise<Json> {
     try {
-      const { one = {} } = await hearing.ask({ one: request });
+      const { one = {} } = await caller.ask({ one: request });
       return one;
     } catch (error) {
       const isKnown = error instanceof Error && ["AskError", "RemoteFault"].includes(error.name);
@@ -512,18 +532,18 @@ export class RemoteClient {
     }
   }
 
-  /** A notification, or a request of the revisions with sessions. */
-  async #hear(message: unknown, hearing: Hearing): Promise<void> {
+  /** Handles a notification, or a request of the revisions with sessions. */
+  async #receive(message: unknown, caller: RemoteCaller): Promise<void> {
     if (!isObject(message) || typeof message["method"] !== "string") return;
     const { id, method, params } = message;
-    if (id === undefined) return hearing.heard(method, isObject(params) ? params : {});
+    if (id === undefined) return caller.notify(method, isObject(params) ? params : {});
     if (this.isModern) return;
-    const answer = method === "ping" ? { result: {} } : await this.#answerTo(message, hearing);
+    const answer = method === "ping" ? { result: {} } : await this.#answerTo(message, caller);
     await this.#post({ jsonrpc: "2.0", id, ...answer }, { repeatable: true }).catch(lostCall);
   }
 }
 
-/** The values of headers that may be keys, without the word before a token. */
+/** The values of headers that may be keys, without their scheme. */
 export const keysIn = (headers: Readonly<Record<string, string>>): string[] =>
   Object.values(headers)
     .map((value) => value.replace(/^\w+ /, ""))
@@ -532,15 +552,20 @@ export const keysIn = (headers: Readonly<Record<string, string>>): string[] =>
 const hasModern = (versions: unknown): boolean =>
   Array.isArray(versions) && versions.includes(MODERN);
 
-const SILENT: Hearing = { capabilities: {}, meta: {}, heard: () => {}, ask: async () => ({}) };
+const NO_CALLER: RemoteCaller = {
+  capabilities: {},
+  meta: {},
+  notify: () => {},
+  ask: async () => ({}),
+};
 
 const unreachable = (error: Error): never => {
   throw error instanceof RemoteFault ? error : new RemoteFault("unreachable", error.message);
 };
 
-/** An answer that does not reach its call: the call must not be sent again in another session. */
+/** The fault of an answer to a lost session: its call must not be sent again in another session. */
 const lostCall = (error: unknown): never => {
-  if (!(error instanceof RemoteFault) || error.kind !== "gone") throw error;
+  if (!(error instanceof RemoteFault) || error.kind !== "session-lost") throw error;
   throw new RemoteFault(
     "unknown-outcome",
     "has lost the session, and with it the call. Whether it has done what was asked is unknown",
@@ -554,7 +579,7 @@ const requestsIn = (value: unknown): Record<string, Json> =>
       )
     : {};
 
-/** The results of answers. A question that has none stays open: the server asks again, or refuses. */
+/** The results of answers. The server asks again, or refuses, where there is none. */
 const resultsIn = (answers: Record<string, Json>): Json =>
   Object.fromEntries(
     Object.entries(answers).flatMap(([key, { result }]) =>
@@ -564,20 +589,20 @@ const resultsIn = (answers: Record<string, Json>): Json =>
 
 function pollMs(given: unknown, since: number): number {
   const wanted = typeof given === "number" ? given : POLL_MS;
-  const least = Math.max(LEAST_POLL_MS, LATER * (Date.now() - since));
+  const least = Math.max(LEAST_POLL_MS, POLL_SHARE * (Date.now() - since));
   return Math.min(Math.max(wanted, least), LONGEST_POLL_MS);
 }
 
-/** The messages in a text; several in revisions with batches. */
+/** The messages in a JSON text: one, or those of a batch. */
 function messagesIn(text: string): unknown[] {
   try {
     return [JSON.parse(text) as unknown].flat();
   } catch {
-    throw new RemoteFault("not-mcp", "gave a response that is not valid JSON");
+    throw new RemoteFault("invalid", "gave a response that is not valid JSON");
   }
 }
 
-/** True for an error that says more than that the request is not valid. */
+/** True for an error with a code of more meaning than "invalid request". */
 const isCoded = (error: unknown): boolean =>
   isObject(error) && ![-32600, -32000, -32001].includes(Number(error["code"]));
 
@@ -612,13 +637,13 @@ function paramHeadersIn(schema: unknown, args: unknown): Record<string, string> 
   return headers;
 }
 
-/** A header's value; encoded if it has other characters than headers may have, or would be read as encoded. */
+/** The value of a header, encoded if it has characters that headers cannot have, or looks encoded. */
 function encoded(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text) && text === text.trim() && !text.startsWith("=?")) return text;
   return `=?base64?${new TextEncoder().encode(text).toBase64()}?=`;
 }
 
-/** An event of a stream. `retry` is in ms. */
+/** A server-sent event. `retry` is in ms. */
 interface ServerEvent {
   id?: string;
   data: string;
@@ -626,7 +651,7 @@ interface ServerEvent {
 }
 
 /**
- * The events in a text that ends where an event does. Without regular expressions, which are slow in the interpreter.
+ * The events in a text of whole events. Uses no regular expressions, which are slow in the interpreter.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 function eventsIn(text: string): ServerEvent[] {

@@ -22,7 +22,7 @@ import type {
   ToolResult,
 } from "./types.ts";
 import {
-  type Hearing,
+  type RemoteCaller,
   RemoteClient,
   type RemoteConnection,
   RemoteFault,
@@ -292,23 +292,24 @@ class Remote {
   }
 
   async #request(method: string, params: Json, context: Context, tool?: Json): Promise<Json> {
-    const hearing = this.#hearing(context);
+    const caller = this.#callerIn(context);
     // A call that is run again after a wait must begin as it began, whatever other calls have kept meanwhile.
     const now = Date.now();
     const known = this.#sessions.findLast(({ since }) => since <= now);
     const client = await this.#client(context, known);
     try {
-      if (this.#snapshot.session && known === undefined) await client.initialize(hearing);
-      return await client.request(method, params, hearing, tool);
+      if (this.#snapshot.session && known === undefined) await client.initialize(caller);
+      return await client.request(method, params, caller, tool);
     } catch (error) {
       const pages =
         error instanceof RemoteFault && error.code === URL_REQUIRED ? pagesOf(error) : {};
       if (Object.keys(pages).length === 0) throw error;
-      await hearing.ask(pages);
-      return await client.request(method, params, hearing, tool);
+      await caller.ask(pages);
+      return await client.request(method, params, caller, tool);
     } finally {
       const { connection } = client;
-      const isNew = connection.session !== known?.session || connection.isMute !== known?.isMute;
+      const isNew =
+        connection.session !== known?.session || connection.hasNoStream !== known?.hasNoStream;
       if (connection.session !== undefined && isNew)
         this.#sessions = [...this.#sessions, { ...connection, since: Date.now() }].slice(
           -MOST_SESSIONS,
@@ -333,7 +334,7 @@ class Remote {
     });
   }
 
-  #hearing(context: Context): Hearing {
+  #callerIn(context: Context): RemoteCaller {
     const { meta, client } = context;
     const hops = Number(meta[HOPS] ?? 0);
     if (!(hops >= 0 && hops < MOST_HOPS))
@@ -354,7 +355,7 @@ class Remote {
         [HOPS]: hops + 1,
         ...(meta[LOG_LEVEL] !== undefined && { [LOG_LEVEL]: meta[LOG_LEVEL] }),
       },
-      heard: (method, params) => {
+      notify: (method, params) => {
         const { progress, total, message, level, data, logger } = params;
         if (
           method === "notifications/progress" &&
@@ -407,7 +408,7 @@ class Remote {
         return { method };
     }
     throw new RemoteFault(
-      "not-mcp",
+      "invalid",
       `asked for something unknown, "${textIn(method).slice(0, 80)}"`,
     );
   }
@@ -435,7 +436,7 @@ class Remote {
   async #changeOf(tool: SnapshotTool, context: Context): Promise<string> {
     const list = async () => {
       const client = await this.#client(context, this.#sessions.at(-1));
-      return client.list("tools/list", "tools", this.#hearing(context));
+      return client.list("tools/list", "tools", this.#callerIn(context));
     };
     const tools = await list().catch(() => undefined);
     if (tools === undefined) return "";

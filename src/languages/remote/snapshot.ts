@@ -1,6 +1,6 @@
 /** Takes the lists of another MCP server, and keeps what a servlet can serve of them. */
 import {
-  type Hearing,
+  type RemoteCaller,
   RemoteClient,
   keysIn,
   RemoteFault,
@@ -38,12 +38,12 @@ interface TakeOptions {
   unauthorized: string;
 }
 
-const SILENT: Hearing = {
+const NO_CALLER: RemoteCaller = {
   capabilities: {},
   meta: {},
-  heard: () => {},
+  notify: () => {},
   ask: () =>
-    Promise.reject(new RemoteFault("not-mcp", "asked a question while its lists were taken")),
+    Promise.reject(new RemoteFault("invalid", "asked a question while its lists were taken")),
 };
 
 /** Connects to the server and takes its lists. Throws a `Refusal` that says what is wrong and what to do. */
@@ -53,7 +53,7 @@ export async function takeSnapshot(options: TakeOptions): Promise<TakenSnapshot>
   const info = { name: "edge-servlets", version: VERSION };
   const client = new RemoteClient({ version: "" }, { wire, info, headers: options.headers });
   try {
-    const about = await client.begin(SILENT);
+    const about = await client.begin(NO_CALLER);
     return await listsOf(client, about, options);
   } catch (error) {
     if (!(error instanceof RemoteFault)) throw error;
@@ -62,8 +62,8 @@ export async function takeSnapshot(options: TakeOptions): Promise<TakenSnapshot>
       unauthorized: options.unauthorized,
       unreachable: "See that the URL is right and the server runs",
       refused: "See that the URL is that of an MCP server (Streamable HTTP)",
-      gone: "See that the URL is that of an MCP server (Streamable HTTP)",
-      "not-mcp": "See that the URL is that of an MCP server (Streamable HTTP)",
+      "session-lost": "See that the URL is that of an MCP server (Streamable HTTP)",
+      invalid: "See that the URL is that of an MCP server (Streamable HTTP)",
       "unknown-outcome": "Try again",
     }[kind];
     const verb =
@@ -82,7 +82,7 @@ async function listsOf(
   const capabilities = isObject(about["capabilities"]) ? about["capabilities"] : {};
   const has = (name: string) => isObject(capabilities[name]);
   const list = async (isThere: boolean, method: string, member: string) =>
-    isThere ? client.list(method, member, SILENT) : [];
+    isThere ? client.list(method, member, NO_CALLER) : [];
   const tools = await list(has("tools"), "tools/list", "tools");
   const resources = await list(has("resources"), "resources/list", "resources");
   // Some servers with resources do not know the method.

@@ -1,5 +1,5 @@
 /** The client of `edge-servlets/remote` as the official conformance suite runs it: takes all lists, and calls each tool. */
-import { RemoteClient, type Hearing } from "../../../src/kit/remote-client.ts";
+import { RemoteClient, type RemoteCaller } from "../../../src/kit/remote-client.ts";
 import { nodeWire } from "../../../src/languages/remote/connection.ts";
 import type { Json } from "../../../src/server/kernel/core/model.ts";
 import { hasWrongHeaders } from "../../../src/languages/remote/entries.ts";
@@ -25,14 +25,14 @@ function answered({ method, params }: Record<string, any>): Record<string, unkno
   return { action: "accept", content };
 }
 
-const hearing: Hearing = {
+const caller: RemoteCaller = {
   capabilities: {
     elicitation: { form: { applyDefaults: true }, url: {} },
     sampling: {},
     roots: {},
   },
   meta: {},
-  heard: () => {},
+  notify: () => {},
   ask: async (requests) =>
     Object.fromEntries(
       Object.entries(requests).map(([key, request]) => [key, { result: answered(request) }]),
@@ -41,8 +41,8 @@ const hearing: Hearing = {
 
 const info = { name: "edge-servlets", version: "1.0.0" };
 const client = new RemoteClient({ version: "" }, { wire, info, headers: {} });
-await client.begin(hearing);
-const all = await client.list("tools/list", "tools", hearing);
+await client.begin(caller);
+const all = await client.list("tools/list", "tools", caller);
 const tools = all.filter(({ inputSchema }) => !hasWrongHeaders(inputSchema as Json));
 /** The tool whose schema a scenario wants back as it was. */
 const focal = tools.find(({ name }) => name === "json_schema_2020_12_tool");
@@ -58,7 +58,7 @@ const calls =
       }));
 for (const call of calls) {
   const tool = tools.find(({ name }) => name === call.name);
-  await client.request("tools/call", call, hearing, tool).catch(console.error);
+  await client.request("tools/call", call, caller, tool).catch(console.error);
 }
 wire.end();
 process.exit(0);

@@ -399,6 +399,27 @@ test("a session id that is not valid is not kept for later calls", async () => {
   expect((await call()).result.isError).toBe(false);
 });
 
+test("a session's stream that cannot be opened is asked for once", async () => {
+  const other = await serverWith(() => ({
+    "server/discover": (_, response) => sendJson(response, {}, 404),
+    initialize: (body, response) => {
+      response.setHeader("mcp-session-id", "one");
+      const value = { protocolVersion: "2025-11-25", capabilities: { tools: {} } };
+      sendJson(response, result(body, value));
+    },
+    "notifications/initialized": (_, response) => void response.writeHead(202).end(),
+    "tools/call": (body, response) => sendJson(response, result(body, { content: [] })),
+    answer: (_, response) => void response.destroy(),
+  }));
+  const { servlet: counting } = await loadedRemote(other.url);
+  for (let nth = 0; nth < 2; nth++) {
+    const script = { ...online, caller: "ada", now: Date.now };
+    expect((await counting.callTool("notes-do_it", {}, script)).result.isError).toBe(false);
+  }
+  expect(other.heard.filter((method) => method === "GET")).toHaveLength(1);
+  expect(other.heard.filter((method) => method === "tools/call")).toHaveLength(2);
+});
+
 test("a server that says again and again that its lists have changed is in the log once for a call", async () => {
   const { run } = await called((body, response) => {
     const say = events(response);
