@@ -3,6 +3,7 @@
  * import it. `servlets new --mcp` writes such servlets.
  */
 import { fits } from "../server/kernel/core/glob.ts";
+import { HOPS_META } from "../server/kernel/core/call-context.ts";
 import { isObject } from "../server/kernel/core/model.ts";
 import { textIn } from "../server/kernel/core/text.ts";
 import { VERSION } from "../server/kernel/core/version.ts";
@@ -33,7 +34,6 @@ type Json = Record<string, unknown>;
 
 /** Servers that a call may pass through before this one: more are a loop. */
 const MOST_HOPS = 4;
-const HOPS = "edge-servlets/hops";
 const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 /** Sessions that are remembered: calls that wait began with one of them. */
 const MOST_SESSIONS = 4;
@@ -336,7 +336,7 @@ class Remote {
 
   #callerIn(context: Context): RemoteCaller {
     const { meta, client } = context;
-    const hops = Number(meta[HOPS] ?? 0);
+    const hops = Number(meta[HOPS_META] ?? 0);
     if (!(hops >= 0 && hops < MOST_HOPS))
       throw new ToolError(
         `${this.#subject} was not called: this call has come through ${MOST_HOPS} servers. Most likely a server is its own remote: see which one remote.json names.`,
@@ -352,7 +352,7 @@ class Remote {
       },
       progressToken: meta["progressToken"],
       meta: {
-        [HOPS]: hops + 1,
+        [HOPS_META]: hops + 1,
         ...(meta[LOG_LEVEL] !== undefined && { [LOG_LEVEL]: meta[LOG_LEVEL] }),
       },
       notify: (method, params) => {

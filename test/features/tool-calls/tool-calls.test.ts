@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { env } from "cloudflare:workers";
 import { toolCallerOf } from "../../../src/server/features/tool-calls/tool-caller.ts";
+import type { CallContext } from "../../../src/server/kernel/core/call-context.ts";
 import { Fault } from "../../../src/server/kernel/core/errors.ts";
 import { Registry } from "../../../src/server/kernel/servlets/registry.ts";
 import { nobodysCall } from "../../../src/server/kernel/servlets/servlet.ts";
@@ -84,6 +85,31 @@ test("what a tool gives is no sign that its call waits, whatever its members are
   const input = steps(nested({ do: "config" }));
   const entry = await registry.resolve({ kind: "tool", name: "plan", input });
   expect(saidIn({ result: (await entry.run(nobodysCall)) as Json })).toEqual([[{}]]);
+});
+
+test("a call within a call knows the servers that it came through, and no other metadata", async () => {
+  let seen: Json | undefined;
+  const watched = async ({ meta }: CallContext) => {
+    seen = meta;
+    return { content: [{ type: "text" as const, text: "{}" }] };
+  };
+  const registry = new Registry(bundle, {
+    ...deploymentOf(readSettings(env), env),
+    toolCaller: (outer) =>
+      toolCallerOf({
+        ...outer,
+        find: (viewer) => {
+          const find = outer.find(viewer);
+          return async (...asked) => ({ ...(await find(...asked)), run: watched });
+        },
+      }),
+  });
+  const input = steps(nested({ do: "config" }));
+  const entry = await registry.resolve({ kind: "tool", name: "plan", input });
+  await entry.run({ ...nobodysCall, meta: { progressToken: 1, "edge-servlets/hops": 2 } });
+  expect(seen).toEqual({ "edge-servlets/hops": 2 });
+  await entry.run(nobodysCall);
+  expect(seen).toEqual({});
 });
 
 describe("calls that are made together", () => {

@@ -1,12 +1,13 @@
 /** Tool calls made by a servlet. They run like any other call; their records are part of the outer call's. */
 import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
 import type { Asker, Asks } from "../../kernel/core/asks.ts";
-import type {
-  CallBatch,
-  CallChain,
-  CallContext,
-  CalledTools,
-  Confirmation,
+import {
+  type CallBatch,
+  type CallChain,
+  type CallContext,
+  type CalledTools,
+  type Confirmation,
+  HOPS_META,
 } from "../../kernel/core/call-context.ts";
 import { hexDigest } from "../../kernel/core/digest.ts";
 import { Fault, logError } from "../../kernel/core/errors.ts";
@@ -359,7 +360,7 @@ class Batch {
     return {
       ...{ id, principal, client, session, trace },
       // Progress belongs to the client's own call.
-      meta: {},
+      meta: call.meta[HOPS_META] === undefined ? {} : { [HOPS_META]: call.meta[HOPS_META] },
       signal: () => signal,
       notify(notice) {
         if (isChange(notice)) call.notify({ ...notice, isInner: true });

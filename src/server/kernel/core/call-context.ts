@@ -134,6 +134,9 @@ export interface RunContext extends CallFunctions {
   keeper?: Keeper | undefined;
 }
 
+/** The key of `_meta` that counts the servers that a call has come through, so that a loop of servers ends. */
+export const HOPS_META = "edge-servlets/hops";
+
 /** Context of a call, from the request that made it. */
 export interface CallContext extends RunContext {
   /** The request's id, as sent by the client. */
