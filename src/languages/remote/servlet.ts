@@ -1,4 +1,4 @@
-/** Generates a servlet that serves another MCP server: manifest, snapshot, code and test; renews its snapshot. */
+/** Generates the files of a servlet that serves another MCP server: manifest, snapshot, code and test. Updates its snapshot. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format } from "oxfmt";
@@ -13,10 +13,7 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { type RemoteSignIn, signInOf } from "./sign-in.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
-/**
- * How calls are authorized: by the operator's secret as a bearer token or in a header, or by the caller's account. Not by
- * default.
- */
+/** The credential of calls: the operator's key as a bearer token or in a header, or the caller's account; none by default. */
 export interface RemoteKey {
   bearer?: boolean | undefined;
   header?: string | undefined;
@@ -25,13 +22,13 @@ export interface RemoteKey {
 
 interface RemoteChoice extends RemoteKey {
   only?: readonly string[] | undefined;
-  /** The values of local variables, which have the secret. */
+  /** The local variables, one of which has the key. */
   variables(): Promise<Record<string, unknown>>;
 }
 
 const SNAPSHOT = "remote.json";
 
-/** The Worker's secret with the key for the servlet of this name. */
+/** The name of the Worker's secret with the key of this servlet. */
 const variableOf = (name: string) => `${name.toUpperCase().replaceAll("-", "_")}_KEY`;
 
 /** Generates the files of a servlet for the server at this URL. Throws a `Refusal`. */
@@ -55,9 +52,7 @@ export async function remoteServlet(name: string, address: string, choice: Remot
   return { files, notes: notesOn(name, { snapshot, left, url, key, signIn }) };
 }
 
-/**
- * Takes the lists anew for the servlet in this folder. Returns its new snapshot as a file, and its differences. Throws a `Refusal`.
- */
+/** Takes the lists of the server of the servlet in this folder. Returns the new snapshot as a file, and notes on changes. Throws a `Refusal`. */
 export async function renewRemote(name: string, folder: string, choice: RemoteChoice) {
   const path = join(folder, SNAPSHOT);
   const text = await readFile(path, "utf8").catch(() => {
@@ -81,8 +76,8 @@ export async function renewRemote(name: string, folder: string, choice: RemoteCh
     text: await formatted(SNAPSHOT, JSON.stringify(snapshot, null, 2)),
     notes: [
       lines.length === 0
-        ? `${snapshot.name} offers what it offered on ${old.taken}.`
-        : `${snapshot.name} has changed since ${old.taken}; read what it says before you deploy it:`,
+        ? `${snapshot.name} has not changed since ${old.taken}.`
+        : `${snapshot.name} has changed since ${old.taken}; read ${SNAPSHOT} before you deploy it:`,
       ...lines,
       ...leftOut(left),
       ...(Boolean(old.session) === Boolean(snapshot.session)
@@ -106,7 +101,7 @@ async function demandPinned(url: URL, folder: string): Promise<void> {
     );
 }
 
-/** The server's URL. Throws a `Refusal` for one that must not or cannot be called. */
+/** The server's URL. Throws a `Refusal` if it is not valid, or would be called without encryption. */
 function checkedUrl(address: string): URL {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol))
@@ -122,7 +117,7 @@ function checkedUrl(address: string): URL {
   return url;
 }
 
-/** The credential that options describe; undefined for none. */
+/** The credential in the options; undefined if there is none. */
 function keyOf({ bearer = false, header, account = false }: RemoteKey): KeyForm {
   if (Number(bearer) + Number(account) + Number(header !== undefined) > 1)
     throw new Refusal(
@@ -138,7 +133,7 @@ function keyOf({ bearer = false, header, account = false }: RemoteKey): KeyForm 
 
 type KeyForm = "bearer" | "account" | { header: string } | undefined;
 
-/** The credential that a generated servlet sends, as its code says. */
+/** The credential of the generated servlet in this folder, which its code names. */
 async function keyIn(folder: string): Promise<KeyForm> {
   const code = await readFile(join(folder, "servlet.ts"), "utf8").catch(() => "");
   const [, header] = /as: \{ header: "([\w-]+)" \}/.exec(code) ?? [];
@@ -147,7 +142,7 @@ async function keyIn(folder: string): Promise<KeyForm> {
   return code.includes('as: "bearer"') ? "bearer" : undefined;
 }
 
-/** The headers that take the lists. With an account, a token is not needed where the lists are public. */
+/** The headers of the requests for lists. With an account no key is needed, as the lists may be public. */
 async function headersFor(name: string, key: KeyForm, { variables }: RemoteChoice) {
   if (key === undefined) return {};
   const variable = variableOf(name);
@@ -194,7 +189,7 @@ const manifestOf = (
   ...(signIn === undefined
     ? key !== undefined && { allowed_secrets: [{ service: name, user: "key" }] }
     : { accounts: { [name]: { hosts: [url.hostname], ...signIn } } }),
-  // Its sessions are kept for each caller. The lists are those of remote.json all the same.
+  // Each caller has sessions of its own; the lists of remote.json are the same for all.
   ...(snapshot.session && { state: "caller", lists: "baked" }),
 });
 
@@ -267,7 +262,7 @@ async function formatted(file: string, text: string): Promise<string> {
   return code;
 }
 
-interface Noted {
+interface Generated {
   snapshot: RemoteSnapshot;
   left: readonly string[];
   url: URL;
@@ -275,7 +270,7 @@ interface Noted {
   signIn: RemoteSignIn | undefined;
 }
 
-function notesOn(name: string, { snapshot, left, url, key, signIn }: Noted): string[] {
+function notesOn(name: string, { snapshot, left, url, key, signIn }: Generated): string[] {
   const { tools = [], resources = [], resourceTemplates = [], prompts = [] } = snapshot;
   const counts = [
     `${tools.length} tools`,
@@ -290,7 +285,7 @@ function notesOn(name: string, { snapshot, left, url, key, signIn }: Noted): str
         `  ${name}-${tool}  ${shortened(printableLine(description), 100)}`,
     ),
     ...leftOut(left),
-    "These descriptions are another's: read remote.json before you deploy it. They stay as they are until you run:",
+    `These descriptions are not yours: read ${SNAPSHOT} before you deploy it. They stay as they are until you run:`,
     `  npm run servlets -- renew ${name}`,
     ...(signIn === undefined
       ? []
@@ -309,7 +304,7 @@ function notesOn(name: string, { snapshot, left, url, key, signIn }: Noted): str
 const leftOut = (left: readonly string[]): string[] =>
   left.length === 0 ? [] : ["Left out:", ...left.slice(0, 20).map((line) => `  ${line}`)];
 
-/** Lines on what has changed between two snapshots. */
+/** The differences between two snapshots, one a line. */
 function differences(old: RemoteSnapshot, renewed: RemoteSnapshot): string[] {
   const lists = [
     ["tool", old.tools, renewed.tools, "name"],

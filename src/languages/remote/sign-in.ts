@@ -6,7 +6,7 @@ import { DOCS } from "../../tools/bundle/own.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { nodeWire } from "./connection.ts";
 
-/** What the manifest pins of a server's sign-in. */
+/** The sign-in of a server, which the manifest pins. */
 export interface RemoteSignIn {
   issuer: string;
   resource: string;
@@ -15,7 +15,7 @@ export interface RemoteSignIn {
 
 const MOST_SCOPES = 50;
 
-/** The sign-in of the server at this URL. Throws a `Refusal` if it describes none, or that of another server. */
+/** The sign-in of the server at this URL. Throws a `Refusal` if its metadata are missing or describe another server. */
 export async function signInOf(url: URL): Promise<RemoteSignIn> {
   for (const address of await addressesOf(url)) {
     const metadata = await jsonAt(address);
@@ -24,7 +24,7 @@ export async function signInOf(url: URL): Promise<RemoteSignIn> {
     const of = URL.parse(textIn(resource));
     if (of === null || of.origin !== url.origin || !isAbove(of, url))
       throw new Refusal(
-        `${address.href} describes the sign-in of another server, ${JSON.stringify(resource)?.slice(0, 200)}. Take that server's URL if it is the right one`,
+        `${address.href} describes the sign-in of another server, ${JSON.stringify(textIn(resource).slice(0, 200))}. Take that server's URL if it is the right one`,
       );
     const issuer = URL.parse(textIn(Array.isArray(issuers) ? issuers[0] : undefined));
     if (issuer === null || !isSafe(issuer) || issuer.search !== "" || issuer.hash !== "")
@@ -45,7 +45,7 @@ export async function signInOf(url: URL): Promise<RemoteSignIn> {
 const isAbove = ({ pathname }: URL, url: URL): boolean =>
   `${url.pathname}/`.startsWith(pathname.endsWith("/") ? pathname : `${pathname}/`);
 
-/** Where the metadata may be: first as the server's refusal says, if that is on the same host. */
+/** The addresses that may have the metadata: first the one in the server's refusal, if it is on the same host. */
 async function addressesOf(url: URL): Promise<URL[]> {
   const wire = nodeWire(url.href);
   const headers = {

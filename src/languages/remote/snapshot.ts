@@ -1,4 +1,4 @@
-/** Takes the lists of another MCP server, and keeps what a servlet can serve of them. */
+/** Takes the lists of another MCP server for `remote.json`. */
 import {
   type RemoteCaller,
   RemoteClient,
@@ -16,16 +16,17 @@ import { Refusal } from "../../tools/bundle/refusal.ts";
 import { nodeWire } from "./connection.ts";
 import { promptsIn, resourcesIn, templatesIn, toolsIn } from "./entries.ts";
 
-/** More tools must be chosen among: a model chooses badly among hundreds. */
+/** Maximum tools of a servlet: a model chooses badly among hundreds. */
 const MOST_TOOLS = 40;
-/** Characters of instructions, and of the whole snapshot. */
+/** Maximum characters of instructions, and of the whole snapshot. */
 const [MOST_INSTRUCTIONS, MOST_CHARACTERS] = [1000, 1_000_000];
-/** Tools that are named where some must be chosen. */
+/** Maximum tools named in a message. */
 const MOST_NAMED = 60;
 
-/** A snapshot, and what was left out of it, with reasons. */
+/** A snapshot. */
 export interface TakenSnapshot {
   snapshot: RemoteSnapshot;
+  /** The entries that were left out, with reasons. */
   left: string[];
 }
 
@@ -34,7 +35,7 @@ interface TakeOptions {
   headers: Record<string, string>;
   /** Globs of names of tools; all by default. */
   only: readonly string[];
-  /** Advice for a server that refuses the credentials. */
+  /** Advice if the server refuses the credentials. */
   unauthorized: string;
 }
 
@@ -46,7 +47,7 @@ const NO_CALLER: RemoteCaller = {
     Promise.reject(new RemoteFault("invalid", "asked a question while its lists were taken")),
 };
 
-/** Connects to the server and takes its lists. Throws a `Refusal` that says what is wrong and what to do. */
+/** Connects to the server and takes its lists. Throws a `Refusal`. */
 export async function takeSnapshot(options: TakeOptions): Promise<TakenSnapshot> {
   const { url } = options;
   const wire = nodeWire(url);
@@ -155,7 +156,7 @@ function refuseChoice({
   );
 }
 
-/** The server's name for people, in characters that no message is confused by. */
+/** The server's name for people, without characters that could forge parts of a message. */
 function nameOf(about: Json, url: string): string {
   const meta = isObject(about["_meta"]) ? about["_meta"] : {};
   const info = meta["io.modelcontextprotocol/serverInfo"] ?? about["serverInfo"];
