@@ -9,19 +9,19 @@ const MOST_DESCRIPTION = 8000;
 const MOST_LEVELS = 64;
 
 // A member that is not valid is left out where the entry can be served without it.
-const text = z.optional(z.string()).catch(undefined);
+const words = z.optional(z.string()).catch(undefined);
 const hint = z.optional(z.boolean()).catch(undefined);
 const described = {
-  title: text,
-  description: text.transform((given) => given && shortened(given, MOST_DESCRIPTION)),
+  title: words,
+  description: words.transform((given) => given && shortened(given, MOST_DESCRIPTION)),
 };
 
 /** A JSON Schema, which zod does not copy: the copy would lack members such as `__proto__`. */
-const schema = (error: string, isFit = (_: Json): boolean => true) =>
+const jsonSchema = (error: string, isFit: (given: Json) => boolean = isObject) =>
   z.custom<Json>((given) => isObject(given) && isFit(given), error);
 
 /** A name that can be shown. */
-const name = (error: string) =>
+const shownName = (error: string) =>
   z.string(error).regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,200}$/u, error);
 
 /** Views are not passed on, and resources of the other schemes are this server's. */
@@ -36,18 +36,18 @@ const TOOL = z.object({
       "its name has other characters than letters, digits, _, - and ., or is too long",
     ),
   ...described,
-  inputSchema: schema(
+  inputSchema: jsonSchema(
     "its input schema does not describe an object",
     ({ type }) => type === "object",
   ).refine(
     (given) => !hasWrongHeaders(given),
     "its schema repeats arguments in headers (x-mcp-header) that cannot be",
   ),
-  outputSchema: z.optional(schema("its output schema is not an object")),
+  outputSchema: z.optional(jsonSchema("its output schema is not an object")),
   annotations: z
     .optional(
       z.object({
-        title: text,
+        title: words,
         readOnlyHint: hint,
         destructiveHint: hint,
         idempotentHint: hint,
@@ -70,7 +70,7 @@ const TOOL = z.object({
   ),
 });
 
-const contents = { name: text, ...described, mimeType: text };
+const contents = { name: words, ...described, mimeType: words };
 const RESOURCE = z
   .object({ uri, ...contents, size: z.optional(z.number()).catch(undefined) })
   .transform((one) => ({ ...one, name: one.name ?? one.uri }));
@@ -80,10 +80,10 @@ const TEMPLATE = z
 
 const NO_LIST = "its arguments are not a list of names";
 const PROMPT = z.object({
-  name: name("its name is empty or too long, or has characters that cannot be shown"),
+  name: shownName("its name is empty or too long, or has characters that cannot be shown"),
   ...described,
   arguments: z.optional(
-    z.array(z.object({ name: name(NO_LIST), ...described, required: hint }, NO_LIST), NO_LIST),
+    z.array(z.object({ name: shownName(NO_LIST), ...described, required: hint }, NO_LIST), NO_LIST),
   ),
 });
 

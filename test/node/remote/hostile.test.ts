@@ -361,7 +361,7 @@ test("metadata that have a meaning here are not passed on, whatever they stand o
 test("a key that the server repeats in an error is not shown", async () => {
   const other = await serverWith(() => ({
     "tools/call": (body, response, { headers }) => {
-      const message = `${headers["x-api-key"]} is not allowed`;
+      const message = `${String(headers["x-api-key"])} is not allowed`;
       sendJson(response, { jsonrpc: "2.0", id: body.id, error: { code: -32000, message } });
     },
   }));
