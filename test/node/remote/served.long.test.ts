@@ -41,8 +41,9 @@ beforeAll(async () => {
     await mkdir(join(folder, "plugins", name), { recursive: true });
     for (const [file, text] of files) await writeFile(join(folder, "plugins", name, file), text);
     const manifest = { ...JSON.parse(files.get("servlet.json")!), $schema: undefined };
-    // Clients that take tasks get one for each call of this tool.
-    const tasked = { ...manifest, tools: { confirm: { task: "always" } } };
+    // Clients that take tasks get one for each call of these tools.
+    const task = { task: "always" };
+    const tasked = { ...manifest, tools: { confirm: task, waits: task } };
     await writeFile(join(folder, "plugins", name, "servlet.json"), JSON.stringify(tasked));
   }
   const members = await makeBundle({
@@ -172,6 +173,23 @@ test("a question whose server has lost its session meanwhile ends with a message
   expect(result.isError).toBe(true);
   expect(result.content[0].text).toMatch(/has lost the session/);
 });
+
+test("a call that runs at the server when this server is killed is not sent again", async () => {
+  modern.heard.length = 0;
+  const { taskId } = await send("tools/call", { name: "modern-waits", arguments: {} }, TASKS);
+  await vi.waitUntil(() => modern.heard.includes("tools/call"), { timeout: 30_000 });
+  await stop(served);
+  await start();
+  const done = await vi.waitUntil(
+    async () => {
+      const task = await send("tasks/get", { taskId }, TASKS);
+      return task.status === "working" ? undefined : task;
+    },
+    { timeout: 60_000, interval: 200 },
+  );
+  expect(done.result.content[0].text).toMatch(/outcome .* is unknown/);
+  expect(modern.heard.filter((method) => method === "tools/call")).toHaveLength(1);
+}, 90_000);
 
 describe("a client that leaves", () => {
   test.each([
