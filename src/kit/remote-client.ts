@@ -97,8 +97,10 @@ const MODERN = "2026-07-28";
 export const OLDER_REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 export const TASKS = "io.modelcontextprotocol/tasks";
 const META = "io.modelcontextprotocol/";
-/** Maximum rounds of questions in one request, connections to one stream, and pages of one list. */
-const [MOST_ROUNDS, MOST_RESUMES, MOST_PAGES] = [50, 50, 50];
+/** Maximum rounds of questions in one request, and questions of a round. */
+const [MOST_ROUNDS, MOST_QUESTIONS] = [50, 50];
+/** Maximum connections to one stream, and pages of one list. */
+const [MOST_RESUMES, MOST_PAGES] = [50, 50];
 /** Maximum entries of one list. */
 const MOST_ENTRIES = 2000;
 /** Delay before a stream is resumed, in ms: by default, and at most. */
@@ -572,12 +574,15 @@ const lostCall = (error: unknown): never => {
   );
 };
 
-const requestsIn = (value: unknown): Record<string, Json> =>
-  isObject(value)
-    ? Object.fromEntries(
-        Object.entries(value).filter((pair): pair is [string, Json] => isObject(pair[1])),
-      )
-    : {};
+/** The requests in an `inputRequests`. Throws a `RemoteFault` if they are too many. */
+function requestsIn(value: unknown): Record<string, Json> {
+  const all = Object.entries(isObject(value) ? value : {}).filter((pair): pair is [string, Json] =>
+    isObject(pair[1]),
+  );
+  if (all.length > MOST_QUESTIONS)
+    throw new RemoteFault("invalid", `asked more than ${MOST_QUESTIONS} questions at once`);
+  return Object.fromEntries(all);
+}
 
 /** The results of answers. The server asks again, or refuses, where there is none. */
 const resultsIn = (answers: Record<string, Json>): Json =>

@@ -156,6 +156,19 @@ describe("a call says so and ends if the server", () => {
       /completed a task without a result/,
     ],
     [
+      "asks 51 questions at once",
+      (body, response) => {
+        const asked = {
+          method: "elicitation/create",
+          params: { message: "?", requestedSchema: { type: "object", properties: {} } },
+        };
+        const keys = Array.from({ length: 51 }, (_, nth) => [`q${nth}`, asked]);
+        const inputRequests = Object.fromEntries(keys) as object;
+        sendJson(response, result(body, { resultType: "input_required", inputRequests }));
+      },
+      /asked more than 50 questions at once/,
+    ],
+    [
       "asks without end",
       (body, response) =>
         sendJson(response, {
