@@ -22,7 +22,7 @@ export async function signInOf(url: URL): Promise<RemoteSignIn> {
     if (metadata === undefined) continue;
     const { authorization_servers: issuers, resource, scopes_supported: scopes } = metadata;
     const of = URL.parse(textIn(resource));
-    if (of === null || of.origin !== url.origin || !isAbove(of, url))
+    if (of === null || of.origin !== url.origin || of.hash !== "" || !isAbove(of, url))
       throw new Refusal(
         `${address.href} describes the sign-in of another server, ${JSON.stringify(textIn(resource).slice(0, 200))}. Take that server's URL if it is the right one`,
       );

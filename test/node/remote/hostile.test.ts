@@ -965,6 +965,10 @@ describe("with --account", () => {
     await expect(madeRemote(other.url, { account: true })).rejects.toThrow(
       /the sign-in of another server, "https:\/\/bank\.example\/mcp"/,
     );
+    const part = await signingIn((url) => ({ ...described(url), resource: `${url}#part` }));
+    await expect(madeRemote(part.url, { account: true })).rejects.toThrow(
+      /the sign-in of another server/,
+    );
     const script = await signingIn((url) => ({
       ...described(url),
       authorization_servers: ["javascript:1"],
