@@ -90,9 +90,9 @@ export const {
 export const counters = new Set<string>();
 
 export class Attempts extends (objects.Attempts as unknown as typeof PlainAttempts) {
-  override take(most: number, ms: number): number {
+  override take(...args: Parameters<PlainAttempts["take"]>): number {
     counters.add(this.ctx.id.toString());
-    return super.take(most, ms);
+    return super.take(...args);
   }
 }
 

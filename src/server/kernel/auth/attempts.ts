@@ -17,23 +17,27 @@ export interface AttemptsEnv {
 export class Attempts extends DurableObject {
   readonly #alarm = new Alarm(this.ctx.storage);
 
-  /** Counts one attempt within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
-  take(most: number, ms: number): number {
+  /** Counts attempts within a window of `ms`. Above `most` it counts nothing and returns the wait in ms, else 0. */
+  take(most: number, ms: number, attempts = 1): number {
     const now = Date.now();
     const begun = this.#counted();
     // A window that ends later than a new one would began before the clock was set back.
     const isOpen = begun.ends > now && begun.ends <= now + ms + limits.clockSlackMs;
     const { count, ends } = isOpen ? begun : { count: 0, ends: now + ms };
-    if (count >= most) return ends - now;
-    this.ctx.storage.kv.put<AttemptCount>("counted", { count: count + 1, ends });
+    if (count + attempts > most) return ends - now;
+    this.ctx.storage.kv.put<AttemptCount>("counted", { count: count + attempts, ends });
     if (count === 0) void this.#alarm.set(ends);
     return 0;
   }
 
-  /** Undoes one count. */
-  giveBack(): void {
+  /** Undoes counts. */
+  giveBack(attempts = 1): void {
     const { count, ends } = this.#counted();
-    if (count > 0) this.ctx.storage.kv.put<AttemptCount>("counted", { count: count - 1, ends });
+    if (count > 0)
+      this.ctx.storage.kv.put<AttemptCount>("counted", {
+        count: Math.max(0, count - attempts),
+        ends,
+      });
   }
 
   #counted(): AttemptCount {

@@ -26,19 +26,19 @@ export function countsOf(
     }));
 }
 
-/** Counts one in each. If one counter is used up, counts in none and returns the wait in ms, else 0. */
-export async function takeAll(counts: readonly Count[], ms: number): Promise<number> {
+/** Counts attempts in each. If one counter is used up, counts in none and returns the wait in ms, else 0. */
+export async function takeAll(counts: readonly Count[], ms: number, attempts = 1): Promise<number> {
   for (const [at, { counter, most }] of counts.entries()) {
-    const waitMs = await counter.take(most, ms);
+    const waitMs = await counter.take(most, ms, attempts);
     if (waitMs === 0) continue;
-    await giveBackAll(counts.slice(0, at));
+    await giveBackAll(counts.slice(0, at), attempts);
     return waitMs;
   }
   return 0;
 }
 
-export async function giveBackAll(counts: readonly Count[]): Promise<void> {
-  await Promise.all(counts.map(({ counter }) => counter.giveBack()));
+export async function giveBackAll(counts: readonly Count[], attempts = 1): Promise<void> {
+  await Promise.all(counts.map(({ counter }) => counter.giveBack(attempts)));
 }
 
 const DAY = 86_400_000;
@@ -51,11 +51,9 @@ export function storageQuota({
     if (counters === undefined || caller === undefined) return;
     const most = limits.keptPerDay;
     const counts = countsOf(counters, { action: "kept", caller, most });
-    for (let left = bytes; left >= 0; left -= PART) {
-      const waitMs = await takeAll(counts, DAY);
-      if (waitMs > 0)
-        throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
-    }
+    const waitMs = await takeAll(counts, DAY, 1 + Math.floor(bytes / PART));
+    if (waitMs > 0)
+      throw tooMany(waitMs, `stored sessions, tasks, states and calls per day (limit ${most})`);
   };
 }
 
