@@ -149,20 +149,20 @@ export async function askedFile(
 /** A file in a `data:` URI, as clients pass small ones (SEP-2356). */
 function inlineFile(head: string, body: string): PassedFile {
   const [mimeType, ...rest] = head.split(";");
-  const name = rest.find((one) => one.startsWith("name="))?.slice("name=".length);
+  const named = rest.find((one) => one.startsWith("name="))?.slice("name=".length) ?? "file";
   let bytes: Uint8Array<ArrayBuffer>;
+  let name: string;
   try {
-    bytes = rest.includes("base64")
-      ? Uint8Array.fromBase64(body)
-      : new TextEncoder().encode(decodeURIComponent(body));
+    name = decodeURIComponent(named);
+    // Large ones are in base64, where there is little to decode.
+    const text = body.includes("%") ? decodeURIComponent(body) : body;
+    bytes = rest.some((one) => /^base64$/i.test(one))
+      ? Uint8Array.fromBase64(text)
+      : new TextEncoder().encode(text);
   } catch {
     throw new Error("open(): the data: URI is not whole. Pass it again.");
   }
-  const known = {
-    name: name === undefined ? "file" : decodeURIComponent(name),
-    mimeType: mimeType || "text/plain",
-    size: bytes.length,
-  };
+  const known = { name, mimeType: mimeType || "text/plain", size: bytes.length };
   return passed(known, "data:", async (start, length) => bytes.slice(start, start + length));
 }
 

@@ -200,8 +200,10 @@ def _inline(given: str) -> PassedFile:
     head, _, body = given.partition(",")
     mime_type, *rest = head.split(";")
     name = next((unquote(one[5:]) for one in rest if one.startswith("name=")), "file")
+    data = unquote_to_bytes(body)
     try:
-        data = b64decode(body, validate=True) if "base64" in rest else unquote_to_bytes(body)
+        if any(one.lower() == "base64" for one in rest):
+            data = b64decode(data + b"=" * (-len(data) % 4), validate=True)
     except ValueError:
         raise RuntimeError("open(): the data: URI is not whole. Pass it again.") from None
 

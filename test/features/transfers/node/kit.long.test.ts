@@ -302,6 +302,10 @@ describe.each([
     await servlet.callTool("copy", { of }, { hostFunctions });
     expect(written).toMatchObject([{ payload: { name: "a b.csv of 5", mimeType: "text/csv" } }]);
     expect(written[0]!.bytes.toString()).toBe("a,b,c");
+    written.length = 0;
+    for (const other of ["data:;BASE64,YSxiLGM", "data:;base64,YSxiL%47M%3D", "data:,a%2Cb,c"])
+      await servlet.callTool("copy", { of: other }, { hostFunctions });
+    expect(written.map((one) => one.bytes.toString())).toEqual(["a,b,c", "a,b,c", "a,b,c"]);
     const bad = await servlet.callTool("copy", { of: "data:;base64,a" }, { hostFunctions });
     expect(bad.result.content[0]).toMatchObject({
       text: expect.stringMatching(/open\(\): .*not whole/),
