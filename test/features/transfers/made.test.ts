@@ -216,6 +216,19 @@ describe("a file belongs to its caller", () => {
     expect(shown[0].text).toBe("ö\nline 1 ö\n");
   });
 
+  test("of which a part has at least a character, and has bytes", async () => {
+    const ada = await sender();
+    const file = await ada.upload("a.txt", "€€", "text/plain");
+    const read = async (args: Json) => (await ada.call("read_stored_file", args)).content;
+    expect((await read({ file, length: 1 })).map(({ text }: Json) => text)).toEqual([
+      "€",
+      `These are bytes 0 to 3 of 6. Read on with ${file}?offset=3`,
+    ]);
+    expect((await read({ file: `${file}?length=0` }))[0].text).toMatch(/at least one byte/);
+    const binary = await ada.upload("a.bin", "€€");
+    expect((await read({ file: binary, length: 1 }))[0].resource.blob).toBe("4g==");
+  });
+
   test("and no other caller, nor the same one at another endpoint", async () => {
     const [one, other] = [newCaller(), newCaller()];
     const profiles = {
@@ -362,6 +375,20 @@ describe("a result of more characters than the manifest allows", () => {
     expect(structuredContent).toBeUndefined();
     const link = content.find(({ type }: Json) => type === "resource_link");
     expect(link).toMatchObject({ name: "list_rows.json", mimeType: "application/json" });
+    expect(((await (await ada.fetch(link.uri)).json()) as any).rows).toHaveLength(1000);
+  });
+
+  test("keeps a text beside structured content that is longer", async () => {
+    const ada = await sender();
+    const { content, structuredContent } = await ada.call("list_rows", {
+      count: 1000,
+      summary: "1000 rows",
+    });
+    expect(structuredContent).toBeUndefined();
+    const [text, note, link] = content;
+    expect(text.text).toBe("1000 rows");
+    const uri = /^The structured content .* file (stored-file:\S+)$/.exec(note.text)![1];
+    expect(uri).toBe(link._meta["edge-servlets/file"]);
     expect(((await (await ada.fetch(link.uri)).json()) as any).rows).toHaveLength(1000);
   });
 

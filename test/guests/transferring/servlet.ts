@@ -118,11 +118,17 @@ export default defineServlet({
       },
     },
     list_rows: {
-      description: "Returns so many rows as structured content",
-      input: { type: "object", properties: { count: { type: "integer" } }, required: ["count"] },
-      handler: ({ count }) => ({
-        rows: Array.from({ length: count }, (_, row) => ({ row, name: `row ${row}` })),
-      }),
+      description: "Returns so many rows as structured content, with a summary if there is one",
+      input: {
+        type: "object",
+        properties: { count: { type: "integer" }, summary: { type: "string" } },
+        required: ["count"],
+      },
+      handler({ count, summary }) {
+        const rows = Array.from({ length: count }, (_, row) => ({ row, name: `row ${row}` }));
+        if (summary === undefined) return { rows };
+        return { content: [{ type: "text", text: summary }], structuredContent: { rows } };
+      },
     },
   },
 });

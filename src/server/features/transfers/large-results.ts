@@ -9,18 +9,23 @@ import type { StoredFiles } from "./stored-files.ts";
 import { fileUri } from "./wire.ts";
 
 /**
- * Stores the texts of a large result as a file. Its structured content is left out too, unless the tool has an output
- * schema: clients check the result by that.
+ * Stores the texts of a large result as a file, or its structured content if that is longer: a text beside it is a summary,
+ * which stays. Structured content is left out too, unless the tool has an output schema: clients check the result by that.
  */
 export const fitResult =
   (files: StoredFiles, urlOf: UrlOf): NonNullable<Deployment["fitResult"]> =>
   (result, { tool, call }) => {
     const most = tool.servlet.manifest.files?.resultsOver ?? Infinity;
-    const text = textOf(result);
+    const { content, structuredContent, ...rest } = result;
+    const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+    const structured = structuredContent === undefined ? "" : JSON.stringify(structuredContent);
+    const whole = text.length >= structured.length ? text : structured;
     // A servlet or a script that has called the tool gets all of it.
     const isNested = call.share !== undefined;
-    if (isNested || result.isError === true || text.length <= most) return result;
-    const isJson = jsonIn(text) !== undefined;
+    if (isNested || result.isError === true || whole.length <= most) return result;
+    const isSummarized = whole !== text && text !== "";
+    const shown = firstPart(isSummarized ? text : whole, most);
+    const isJson = jsonIn(whole) !== undefined;
     const spec = {
       name: `${tool.own}.${isJson ? "json" : "txt"}`,
       mimeType: isJson ? "application/json" : "text/plain; charset=utf-8",
@@ -28,7 +33,7 @@ export const fitResult =
     };
     const store = async (): Promise<CallToolResult> => {
       const { principal } = call;
-      const bytes = new TextEncoder().encode(text);
+      const bytes = new TextEncoder().encode(whole);
       const id = await files.make(principal, spec);
       for (let start = 0; start < bytes.length; start += limits.transferReadBytes)
         await files.append(
@@ -37,15 +42,15 @@ export const fitResult =
           bytes.subarray(start, start + limits.transferReadBytes),
         );
       const file = await files.finish(principal, id);
-      const first = firstPart(text, most);
-      const next = fileUri(id, new TextEncoder().encode(first).length);
-      const note = `The result has ${text.length} characters, of which these are the first ${first.length}. It is stored as a file: read on with read_stored_file, file ${next}`;
-      const { structuredContent, content, ...rest } = result;
+      const next = fileUri(id, new TextEncoder().encode(shown).length);
+      const note = isSummarized
+        ? `The structured content of the result has ${whole.length} characters. It is stored as a file: read it with read_stored_file, file ${fileUri(id)}`
+        : `The result has ${whole.length} characters, of which these are the first ${shown.length}. It is stored as a file: read on with read_stored_file, file ${next}`;
       return {
         ...rest,
         ...(tool.output !== undefined && structuredContent !== undefined && { structuredContent }),
         content: [
-          { type: "text", text: first },
+          { type: "text", text: shown },
           { type: "text", text: note },
           ...content.filter(({ type }) => type !== "text"),
           await fileLink(file, call, { files, urlOf }),
@@ -56,26 +61,17 @@ export const fitResult =
       // The caller has no room for it, or is unknown: a model can ask for less.
       const { code, message } = Fault.from(error);
       if (code !== "invalid_params" && code !== "too_many") report(error);
-      const { structuredContent: _, ...rest } = result;
-      const why = `The result has ${text.length} characters (limit ${most}), and could not be stored as a file: ${message}`;
+      const why = `The result has ${whole.length} characters (limit ${most}), and could not be stored as a file: ${message}`;
       return {
         ...rest,
         isError: true,
         content: [
-          { type: "text", text: firstPart(text, most) },
+          { type: "text", text: shown },
           { type: "text", text: why },
         ],
       };
     });
   };
-
-/** The texts of a result, or its structured content where it has no text. */
-function textOf({ content, structuredContent }: CallToolResult): string {
-  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const text = texts.join("\n");
-  const structured = structuredContent === undefined ? "" : JSON.stringify(structuredContent);
-  return text.length >= structured.length ? text : structured;
-}
 
 /** The beginning of a text: whole lines if there are any, otherwise whole characters. */
 function firstPart(text: string, most: number): string {

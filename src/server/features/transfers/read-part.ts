@@ -36,8 +36,12 @@ export async function readPart(
   const { id, query } = named;
   const start = given.start ?? numberIn(query, "offset") ?? 0;
   const wanted = given.length ?? numberIn(query, "length") ?? limits.shownPartBytes;
+  if (wanted < 1)
+    throw new Fault("invalid_params", "The length of the part is 0. Ask for at least one byte.");
   const { name, mimeType, size } = await files.open(owner, id);
-  const most = Math.min(wanted, limits.transferReadBytes);
+  // A character of a text has up to 4 bytes.
+  const least = isText(mimeType) ? 4 : 1;
+  const most = Math.min(Math.max(wanted, least), limits.transferReadBytes);
   const bytes = await files.read(owner, id, { start, length: most });
   const isAtEnd = start + bytes.length >= size;
   const part = isText(mimeType) ? textIn(bytes, isAtEnd) : { bytes, length: bytes.length };
