@@ -1,41 +1,18 @@
 /** Calls that people follow on their lists: begins some, and opens a list. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { called } from "./called.ts";
 import { opened } from "./real-browser.ts";
 
-const META = "io.modelcontextprotocol";
-const VERSION = "2026-07-28";
-const CAPABILITIES = {
+/** Capabilities of a client that takes forms and tasks. */
+export const CAPABILITIES = {
   elicitation: { form: {} },
-  extensions: { [`${META}/tasks`]: {} },
+  extensions: { "io.modelcontextprotocol/tasks": {} },
 };
 
 /** Begins a plan of the test guest as a task of this person; gives its id. */
 export const planned = async (url: URL, name: string, ...steps: object[]): Promise<string> =>
-  (await called(url, name, "plan_always", { steps })).taskId;
-
-/** Calls a tool as this person, and gives its result. */
-export async function called(url: URL, person: string, name: string, args: object): Promise<any> {
-  const _meta = {
-    [`${META}/protocolVersion`]: VERSION,
-    [`${META}/clientCapabilities`]: CAPABILITIES,
-  };
-  const params = { name, arguments: args, _meta };
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      authorization: `Bearer ${person}`,
-      "mcp-protocol-version": VERSION,
-      "mcp-method": "tools/call",
-      "mcp-name": name,
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
-  });
-  const { result, error } = (await response.json()) as any;
-  if (error !== undefined) throw new Error(JSON.stringify(error));
-  return result;
-}
+  (await called(url, name, { name: "plan_always", args: { steps }, capabilities: CAPABILITIES }))
+    .taskId;
 
 export const ELICIT = { do: "elicit", message: "Who is it for?" };
 export const HOUR = { do: "sleep", ms: 3_600_000 };

@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { called, ELICIT, followed, planned } from "../../../node/http/live-calls.ts";
+import { called } from "../../../node/http/called.ts";
+import { CAPABILITIES, ELICIT, followed, planned } from "../../../node/http/live-calls.ts";
 import {
   DRESSES,
   flaws,
@@ -50,7 +51,7 @@ beforeAll(async () => {
     ["greet", { name: 7 }],
     ["lookup_status", { code: 299 }],
   ] as const)
-    await called(keyed.url, "ada", name, args);
+    await called(keyed.url, "ada", { name, args, capabilities: CAPABILITIES });
 });
 
 /** Where each page is, by its name in the pictures, and who has signed in there. */

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { committedOf } from "../../../node/bench/large-argument.ts";
 import { freePort } from "../../../node/workerd.ts";
 import { once } from "../../../../src/server/kernel/core/once.ts";
+import { called } from "../../../node/http/called.ts";
 import { serving } from "../../../node/http/serving.ts";
 
 /** Large files on workerd itself, with their bytes in a bucket: how much memory they take. */
@@ -24,29 +25,8 @@ const { url } = await serving({
 });
 
 async function call(name: string, args: object, key = "ada"): Promise<any> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json",
-      authorization: `Bearer ${key}`,
-      "mcp-protocol-version": "2026-07-28",
-      "mcp-method": "tools/call",
-      "mcp-name": name,
-    },
-    body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
-      params: {
-        ...{ name, arguments: args },
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-          "io.modelcontextprotocol/clientCapabilities": {},
-        },
-      },
-    }),
-  });
-  const { result, error } = (await response.json()) as any;
-  if (result === undefined || result.isError) throw new Error(JSON.stringify(error ?? result));
+  const result = await called(url, key, { name, args });
+  if (result.isError) throw new Error(JSON.stringify(result));
   return result;
 }
 

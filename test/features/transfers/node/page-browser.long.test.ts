@@ -7,6 +7,7 @@ import {
   realBrowser,
   smallTargets,
 } from "../../../node/http/real-browser.ts";
+import { called } from "../../../node/http/called.ts";
 import { serving } from "../../../node/http/serving.ts";
 
 /** The page on which a person chooses a file, in a real browser. */
@@ -21,30 +22,7 @@ const { url } = await serving({
   },
 });
 
-async function call(name: string, args: object): Promise<any> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json",
-      authorization: "Bearer ada",
-      "mcp-protocol-version": "2026-07-28",
-      "mcp-method": "tools/call",
-      "mcp-name": name,
-    },
-    body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
-      params: {
-        ...{ name, arguments: args },
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-          "io.modelcontextprotocol/clientCapabilities": {},
-        },
-      },
-    }),
-  });
-  return ((await response.json()) as any).result;
-}
+const call = (name: string, args: object) => called(url, "ada", { name, args });
 
 /** A file that is asked for: its URI, and the address of the page. */
 async function asked(request: object = {}) {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { called } from "../../../node/http/called.ts";
 import { serving } from "../../../node/http/serving.ts";
 
 /** Webhooks on workerd itself: those of callers, and many deliveries while its process is killed. */
@@ -51,31 +52,11 @@ const { url, restart } = await serving({
 beforeEach(() => effects.clear());
 
 /** The answer to a call of a tool: its text, or an error's message. */
-async function call(name: string, args: object, key: string): Promise<string> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json",
-      authorization: `Bearer ${key}`,
-      "mcp-protocol-version": "2026-07-28",
-      "mcp-method": "tools/call",
-      "mcp-name": name,
-    },
-    body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
-      params: {
-        ...{ name, arguments: args },
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-          "io.modelcontextprotocol/clientCapabilities": {},
-        },
-      },
-    }),
-  });
-  const { result, error } = (await response.json()) as any;
-  return error?.message ?? result.content[0].text;
-}
+const call = (name: string, args: object, key: string): Promise<string> =>
+  called(url, key, { name, args }).then(
+    ({ content }) => content[0].text,
+    ({ message }) => message,
+  );
 
 const hookUrl = (key: string, name = "github") => call("hook_url", { name }, key);
 
