@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { goOn, send } from "../../worker/calls/client.ts";
 import {
   clock,
+  keysOf,
   newCaller,
   prepare,
   put,
@@ -107,6 +108,31 @@ describe("a file that a servlet asks for", () => {
     expect(body["error"] ?? body["name"]).toMatch(status === 201 ? /^(a\.csv|file)$/ : /size|name/);
     if (status !== 201) await put(ada, url, csv, chosen);
     expect(await answer("accept")).toContain("a,b");
+  });
+
+  test.each([
+    ["a bucket", true],
+    ["objects", false],
+  ])("is another one if that is chosen before all has arrived in %s", async (_what, hasBucket) => {
+    const ada = await sender({ hasBucket });
+    const { url, answer } = await asked(ada);
+    const other = (bytes: string, range: string) =>
+      put(ada, url, new TextEncoder().encode(bytes), { range });
+    expect((await other("xx", "bytes 5-6/9")).status).toBe(409);
+    expect((await other("xx", "bytes 0-1/9")).status).toBe(202);
+    expect(
+      (await put(ada, url, csv.subarray(0, 2), { range: "bytes 0-1/4", ...chosen })).status,
+    ).toBe(202);
+    const mixed = await other("xx", "bytes 2-3/9");
+    expect([mixed.status, await mixed.json()]).toEqual([
+      409,
+      { error: expect.stringMatching(/part of another file/), received: 2 },
+    ]);
+    expect((await put(ada, url, csv.subarray(2), { range: "bytes 2-3/4", ...chosen })).status).toBe(
+      201,
+    );
+    expect(await answer("accept")).toBe("my täble.csv text/csv a,b\n");
+    expect(await keysOf(ada)).toHaveLength(hasBucket ? 2 : 0);
   });
 
   test("is over when nobody sends it in time", async () => {

@@ -337,6 +337,22 @@ describe("a servlet", () => {
     });
   });
 
+  test("stores once what it writes again", async () => {
+    const ada = await sender({ hasBucket: true });
+    const write = async (payload: Json) => {
+      const { structuredContent } = await ada.call("call_host", {
+        name: "transfers.write",
+        payload: { name: "a", start: 0, bytes: "YQ==", isLast: false, ...payload },
+      });
+      return structuredContent.result;
+    };
+    const { id } = await write({});
+    limited({ keptPerDay: 1 });
+    for (let nth = 0; nth < 3; nth++) await write({ id });
+    expect(await write({ id, isLast: true })).toMatchObject({ size: 1 });
+    expect(await keysOf(ada)).toHaveLength(1);
+  });
+
   test("whose manifest has no files makes and takes none", async () => {
     const name = newCaller();
     const { bundle } = await import("../../bundle.gen.ts");

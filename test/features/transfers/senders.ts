@@ -131,6 +131,14 @@ export const put = (
     },
   });
 
+/** A body of which the sender decides when it goes on, and the request that sends it. */
+export function slowly({ fetch }: Sender, url: string, init: { headers: Record<string, string> }) {
+  let controller!: ReadableStreamDefaultController<Uint8Array>;
+  const body = new ReadableStream<Uint8Array>({ start: (own) => void (controller = own) });
+  const response = fetch(url, { method: "PUT", body, duplex: "half", ...init } as RequestInit);
+  return { controller, response };
+}
+
 /** Bytes that are all different from their neighbours. */
 export const bytesOf = (length: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from({ length }, (_, at) => at % 251);
@@ -140,6 +148,19 @@ export async function objectOf({ name }: { name: string }) {
   const tokens = new CallerTokens(sealerOf(readSettings(env, []), env)!, "files");
   return env.TRANSFERS!.getByName(`caller ${await tokens.placeOf(name)}`);
 }
+
+/** True if a part of a file of a caller was admitted, and has not arrived. */
+export const isArriving = async (of: { name: string }): Promise<boolean> =>
+  runInDurableObject(
+    (await objectOf(of)) as never,
+    (_instance: unknown, { storage }: DurableObjectState) =>
+      storage.sql
+        .exec<{ count: number }>(
+          "SELECT COUNT(*) AS count FROM stored_files WHERE isWhole = 0 AND expires >= made + ?",
+          2 * 3_600_000,
+        )
+        .one().count > 0,
+  );
 
 /** Rings the alarm of a caller's object. */
 export const ring = async (of: { name: string }) => runDurableObjectAlarm(await objectOf(of));

@@ -1,11 +1,13 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
+import { limits } from "../../../src/server/features/transfers/limits.ts";
 import { goOn, newAddress, ROOTS, send, serverOf } from "../../worker/calls/client.ts";
 import { modern } from "../../worker/server.ts";
 import {
   bytesOf,
   clock,
   die,
+  isArriving,
   keysOf,
   limited,
   newCaller,
@@ -18,6 +20,7 @@ import {
   sender,
   senderOf,
   serverFor,
+  slowly,
   type Json,
   type Sender,
 } from "./senders.ts";
@@ -79,10 +82,47 @@ describe("the tool upload_file", () => {
     const ada = await sender();
     const { content } = await ada.call("upload_file", { name: "it's; rm -rf.txt", size: 3 });
     expect(content[0].text).toContain(
-      `curl -fsS -T 'it'\\''s; rm -rf.txt' https://files.example/files/in/`,
+      `curl -gfsS -T 'it'\\''s; rm -rf.txt' https://files.example/files/in/`,
     );
+    const command = async (name: string, size: number) =>
+      (await ada.call("upload_file", { name, size })).content[0].text.split("\n")[1];
+    expect(await command("[1] a{b}.csv", 3)).toContain(`curl -gfsS -T '[1] a{b}.csv' https:`);
+    expect(await command("-f", 200_000_000)).toContain("tail -c +$((i+1)) ./-f |");
     const { content: large } = await ada.call("upload_file", { name: "a.bin", size: 200_000_000 });
     expect(large[0].text).toMatch(/Content-Range: bytes \$i-\$\(\(i\+n-1\)\)\/200000000/);
+  });
+
+  test("keeps what is before a character that nobody sees", async () => {
+    const ada = await sender();
+    const { structuredContent } = await ada.call("upload_file", {
+      name: "in/a\u202egpj.exe",
+      size: 1,
+    });
+    expect(structuredContent.file.name).toBe("a\\u{202e}gpj.exe");
+  });
+
+  test("counts a file in what its caller stores in a day, if it is not refused", async () => {
+    const ada = await sender();
+    const MiB = 1024 * 1024;
+    const why = async (size: number) =>
+      (await ada.call("upload_file", { name: "a", size })).content[0].text;
+    limited({ keptPerDay: 100, callerTransferBytes: 90 * MiB });
+    for (let nth = 0; nth < 3; nth++) expect(await why(95 * MiB)).toMatch(/limit 94371840/);
+    await ada.begin("a", 80 * MiB);
+    limited({ callerTransferBytes: 1000 * MiB });
+    await expect(why(20 * MiB)).rejects.toThrow(/per day \(limit 100\)/);
+    await ada.begin("b", 18 * MiB);
+    await expect(why(0)).rejects.toThrow(/per day \(limit 100\)/);
+  });
+
+  test("counts the largest file by one message", async () => {
+    const ada = await sender();
+    const { asked } = await import("../../worker/index.ts");
+    asked.length = 0;
+    await ada.begin("a", limits.transferBytes);
+    expect(asked.filter((one) => one.startsWith("Attempts"))).toEqual([
+      `Attempts: kept ${ada.name}`,
+    ]);
   });
 
   test("refuses more files and bytes than a caller may store", async () => {
@@ -304,6 +344,63 @@ describe.each([
   });
 });
 
+describe("a part that arrives slowly", () => {
+  const [half, whole] = [bytesOf(5), { headers: { "content-length": "10" } }];
+
+  test("may take longer than the next part may be away", async () => {
+    for (const hasBucket of [true, false]) {
+      const ada = await sender({ hasBucket });
+      const { uri, url } = await ada.begin("a.bin", 10);
+      const { controller, response } = slowly(ada, url, whole);
+      controller.enqueue(half);
+      await expect.poll(() => isArriving(ada)).toBe(true);
+      clock.aheadMs += 16 * 60_000;
+      await ring(ada);
+      controller.enqueue(half);
+      controller.close();
+      expect((await response).status).toBe(201);
+      expect(await measured(ada, uri)).toMatchObject({ size: 10 });
+    }
+  });
+
+  test("is given up after the time of its upload", async () => {
+    const ada = await sender({ hasBucket: true });
+    const { url } = await ada.begin("a.bin", 10);
+    const { controller, response } = slowly(ada, url, whole);
+    controller.enqueue(half);
+    await expect.poll(() => isArriving(ada)).toBe(true);
+    clock.aheadMs += 2 * 3_600_000 + 1;
+    controller.enqueue(half.subarray(1));
+    expect([(await response).status, await keysOf(ada)]).toEqual([400, []]);
+  });
+
+  test("is not waited for when another part has taken its place", async () => {
+    const ada = await sender();
+    const { url } = await ada.begin("a.bin", 10);
+    const { response } = slowly(ada, url, whole);
+    await expect.poll(() => isArriving(ada)).toBe(true);
+    expect((await put(ada, url, bytesOf(10))).status).toBe(201);
+    expect((await response).status).toBe(400);
+  });
+
+  test("counts among the requests of its sender until it has ended", async () => {
+    const ada = await sender();
+    const { url } = await ada.begin("a.bin", 10);
+    limited({ concurrentCalls: 1 });
+    const address = { "cf-connecting-ip": newAddress() };
+    const { controller, response } = slowly(ada, url, {
+      headers: { ...whole.headers, ...address },
+    });
+    await expect.poll(() => isArriving(ada)).toBe(true);
+    clock.aheadMs += 5 * 60_000;
+    const look = async () => (await ada.fetch(url, { headers: address })).status;
+    expect(await look()).toBe(429);
+    controller.error(new Error("gone"));
+    await response;
+    expect(await look()).toBe(200);
+  });
+});
+
 describe("the limits of uploads", () => {
   test("a part has at most 90 MB", async () => {
     const ada = await sender();
@@ -370,7 +467,12 @@ describe("the limits of uploads", () => {
       400,
       expect.stringMatching(/Content-Length/),
     ]);
-    expect((await ada.fetch(url, { method: "POST", body: "x" })).status).toBe(405);
+    const post = await ada.fetch(url, { method: "POST", body: "x" });
+    expect([post.status, post.headers.get("allow"), await post.json()]).toEqual([
+      405,
+      "PUT, GET, HEAD",
+      { error: "Method POST is not allowed. Use PUT, GET, HEAD." },
+    ]);
   });
 
   test("a sender that stalls is given up", async () => {
@@ -483,6 +585,33 @@ describe("the URL to which a file is sent", () => {
     ])
       expect((await put(ada, other, bytesOf(1))).status).toBeGreaterThanOrEqual(404);
     expect((await put(ada, url, bytesOf(1))).status).toBe(201);
+  });
+
+  test("ends with its owner's access", async () => {
+    const name = newCaller();
+    const before = senderOf(await serverFor([name]), name);
+    const { url } = await before.begin("a.bin", 3);
+    const after = senderOf(await serverFor([newCaller()]), name);
+    expect((await put(after, url, bytesOf(3))).status).toBe(410);
+    expect((await after.fetch(url)).status).toBe(410);
+    expect((await put(before, url, bytesOf(3))).status).toBe(201);
+  });
+
+  test("is nothing while its caller is forgotten", async () => {
+    const ada = await sender({ hasBucket: true });
+    const { url } = await ada.begin("a.bin", 10);
+    const statuses: number[] = [];
+    const { list: real } = Object.getPrototypeOf(env.TRANSFERS_BUCKET!) as R2Bucket;
+    vi.spyOn(Object.getPrototypeOf(env.TRANSFERS_BUCKET!) as R2Bucket, "list").mockImplementation(
+      async function (this: R2Bucket, ...args: any[]) {
+        const found = await (real as any).apply(this, args);
+        statuses.push((await put(ada, url, bytesOf(10))).status);
+        return found;
+      } as never,
+    );
+    await (await objectOf(ada)).forget();
+    vi.restoreAllMocks();
+    expect([statuses, await rowsOf(ada), await keysOf(ada)]).toEqual([[404], {}, []]);
   });
 
   test("is nothing after its caller was forgotten, in the middle of a part", async () => {
@@ -615,6 +744,19 @@ test("no token and no name of a file is in a log", async () => {
   for (const secret of [url, content[0].uri])
     expect(printed).not.toContain(secret.split("/").at(-1));
   expect(printed).not.toContain("private-name");
+});
+
+test("a bucket that fails when a file is over is emptied later, however often it fails", async () => {
+  const ada = await sender({ hasBucket: true });
+  await ada.upload("a.bin", bytesOf(10));
+  clock.aheadMs += 24 * 3_600_000 + 1;
+  const failing = vi
+    .spyOn(Object.getPrototypeOf(env.TRANSFERS_BUCKET!) as R2Bucket, "list")
+    .mockRejectedValue(new Error("list: We encountered an internal error."));
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  for (let nth = 0; nth < 10; nth++) expect(await ring(ada)).toBe(true);
+  failing.mockRestore();
+  expect([await ring(ada), await rowsOf(ada), await keysOf(ada)]).toEqual([true, {}, []]);
 });
 
 test("a bucket that fails is told, and the part can be sent again", async () => {

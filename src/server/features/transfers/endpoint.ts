@@ -1,9 +1,8 @@
 /** The URLs at which files are sent and fetched: each has a token, and needs no other credentials. */
 import { Fault, httpStatus, report, retryAfterOf } from "../../kernel/core/errors.ts";
-import { isObject } from "../../kernel/core/model.ts";
+import { isObject, type Principal } from "../../kernel/core/model.ts";
 import { percentDecoded } from "../../kernel/core/text.ts";
 import { acceptsPages, contentTypeOf, jsonHeaders, lengthOf } from "../../kernel/http/body.ts";
-import type { Site } from "../../kernel/http/site.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import {
   fileNameOf,
@@ -29,28 +28,29 @@ const NO_FILE = "There is no file at this URL: it is misspelt, or the file was d
 export async function receiveFile(
   raw: Request,
   token: string,
-  { files, site }: { files: StoredFiles; site: Site },
+  { files, site, authenticator }: Pick<Kernel, "site" | "authenticator"> & { files: StoredFiles },
 ): Promise<Response> {
   const { method } = raw;
-  if (method === "GET" || method === "HEAD") {
-    const upload = await files.upload(token);
-    if (method === "GET" && acceptsPages(raw.headers)) return uploadPage(upload, site);
-    return upload ? progressOf(upload, 200) : answer(404, { error: NO_UPLOAD });
-  }
-  if (method !== "PUT") throw notAllowed(method, "PUT, GET, HEAD");
+  const isSending = method === "PUT";
+  if (!isSending && method !== "GET" && method !== "HEAD")
+    throw notAllowed(method, "PUT, GET, HEAD");
+  const found = await files.upload(token);
+  if (found !== undefined && !(await hasAccess(found.owner, authenticator))) return noAccess();
+  const upload = found?.file;
+  if (method === "GET" && acceptsPages(raw.headers)) return uploadPage(upload, site);
+  if (upload === undefined) return answer(404, { error: NO_UPLOAD });
+  if (!isSending) return progressOf(upload, 200);
   const encoding = raw.headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity")
     throw new Fault(
       "unsupported_media_type",
       "The body is compressed (Content-Encoding). Send it without compression.",
     );
-  const upload = await files.upload(token);
-  if (upload === undefined) return answer(404, { error: NO_UPLOAD });
   const chosen = upload.request && chosenIn(raw);
   const part = partOf(raw, chosen?.size ?? upload.size);
   const received = await files.receive(token, part, { body: raw.body, chosen });
   if (received === undefined) return answer(404, { error: NO_UPLOAD });
-  return progressOf(received, received.received === received.size ? 201 : 202);
+  return progressOf(received, received.isWhole ? 201 : 202);
 }
 
 const CONTENT_RANGE = /^bytes (?<first>\d{1,15})-(?<last>\d{1,15})\/(?<size>\d{1,15}|\*)$/;
@@ -123,13 +123,7 @@ export async function sendFile(
   const found = await files.download(token);
   if (found === undefined) return answer(404, { error: NO_FILE });
   const { file, owner } = found;
-  try {
-    await authenticator.current(owner);
-  } catch (error) {
-    const { code } = Fault.from(error);
-    if (code !== "unauthorized" && code !== "insufficient_scope") throw error;
-    return answer(410, { error: "The owner of this file has no access to this server any more." });
-  }
+  if (!(await hasAccess(owner, authenticator))) return noAccess();
   const { size } = file;
   const range = rangeOf(raw, file);
   const headers = headersOf(file);
@@ -145,6 +139,23 @@ export async function sendFile(
   if (raw.method === "HEAD" || length === 0) return new Response(null, { status, headers });
   return new Response(await files.stream(owner, file.id, range), { status, headers });
 }
+
+type Authenticator = Kernel["authenticator"];
+
+/** True if the owner of a file may still use this server. */
+async function hasAccess(owner: Principal, authenticator: Authenticator): Promise<boolean> {
+  try {
+    await authenticator.current(owner);
+    return true;
+  } catch (error) {
+    const { code } = Fault.from(error);
+    if (code === "unauthorized" || code === "insufficient_scope") return false;
+    throw error;
+  }
+}
+
+const noAccess = (): Response =>
+  answer(410, { error: "The owner of this file has no access to this server any more." });
 
 /** The range that is asked for; undefined if it is beyond the file's end. Several ranges are answered by the whole file. */
 function rangeOf({ headers }: Request, { id, size }: StoredFile): FileRange | undefined {
@@ -180,7 +191,7 @@ const encoded = (name: string): string =>
   encodeURIComponent(name).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
 
 const notAllowed = (method: string, allowed: string): Fault =>
-  new Fault("method_not_allowed", `Method ${method} is not allowed. TokenUse ${allowed}.`, {
+  new Fault("method_not_allowed", `Method ${method} is not allowed. Use ${allowed}.`, {
     data: allowed,
   });
 

@@ -45,7 +45,6 @@ export const transfersFeature: Feature = {
       objects: transfers,
       tokens: new CallerTokens(sealer, "files"),
       bucket,
-      countStored: (caller, bytes) => kernel.countStored(caller, bytes),
     });
     let origin: string | undefined;
     const urlTo =
@@ -77,6 +76,7 @@ export const transfersFeature: Feature = {
           app.all(path, ({ req }) => {
             const admission = rateLimiter.enterUnknown(req.raw);
             const work = async () => {
+              admission.leaving();
               await admission.quota.admit?.();
               return answer(req.raw, req.param("token")!);
             };
@@ -84,10 +84,9 @@ export const transfersFeature: Feature = {
           });
         app.get(UPLOAD_SCRIPT_PATH, () => scriptResponse(uploadScript));
         app.get(SEND_SCRIPT_PATH, () => scriptResponse(sendScript));
-        at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, { files, site: kernel.site }));
-        at(DOWNLOAD_PATH, (raw, token) =>
-          sendFile(raw, token, { files, authenticator: kernel.authenticator }),
-        );
+        const { site, authenticator } = kernel;
+        at(UPLOAD_PATH, (raw, token) => receiveFile(raw, token, { files, site, authenticator }));
+        at(DOWNLOAD_PATH, (raw, token) => sendFile(raw, token, { files, authenticator }));
       },
     };
   },

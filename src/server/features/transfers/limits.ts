@@ -26,6 +26,8 @@ const own = addLimits({
     uploadMs: 2 * 3_600_000,
     /** How long a sender of a part may send nothing. */
     uploadStallMs: 60_000,
+    /** Delay before bytes are deleted again that the bucket did not delete. */
+    emptyAgainMs: 10 * 60_000,
     /** Parts of one caller that arrive at once: without a bucket each holds some 3 MB in the caller's object. */
     uploadsAtOnce: 20,
     /** Pieces of one file: each is a row, and with a bucket an object there. */

@@ -18,7 +18,8 @@ export interface StoredFile {
 export interface OpenFile extends StoredFile {
   /** How many bytes have arrived. */
   received: number;
-  /** Absent once the size is known: what a person is asked for, whose first part says name, media type and size. */
+  isWhole: boolean;
+  /** What a person is asked for: the first part says name, media type and size. */
   request?: FileRequest;
 }
 
@@ -31,6 +32,12 @@ export interface ListedFile extends OpenFile {
   profile: string;
   /** The servlet that has made it; absent for a file that was sent. */
   servlet?: string;
+}
+
+/** A file, and the caller to whom it belongs. */
+export interface OwnedFile<T extends StoredFile> {
+  file: T;
+  owner: Principal;
 }
 
 /** What a person is asked for. */
@@ -77,9 +84,10 @@ export interface FilePiece {
 export const newName = (): string =>
   crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** A name without folders and control characters. Throws `invalid_params` if nothing is left of it. */
+/** A name without folders, with all characters visible. Throws `invalid_params` if nothing is left of it. */
 export function fileNameOf(given: string): string {
-  const own = printableLine(given).split(/[\\/]/).at(-1)!.trim();
+  // What `printable` writes for a character begins with a backslash.
+  const own = printableLine(given.split(/[\\/]/).at(-1)!).trim();
   const name = beginningOf(own, limits.transferNameCharacters);
   if (name !== "" && name !== "." && name !== "..") return name;
   throw new Fault("invalid_params", "The file has no name. Give it one, such as report.csv.");

@@ -17,6 +17,7 @@ import {
   type ListedFile,
   type NewFile,
   type OpenFile,
+  type OwnedFile,
   type StoredFile,
 } from "./stored-file.ts";
 import { cutOff, type FileRange, type TransfersObject } from "./transfers-object.ts";
@@ -29,7 +30,6 @@ export interface TransferStore {
   objects: DurableObjectNamespace<TransfersObject>;
   tokens: CallerTokens;
   bucket?: R2Bucket | undefined;
-  countStored(caller: string | undefined, bytes?: number): Promise<void>;
 }
 
 /** A file that is to be made. */
@@ -37,6 +37,8 @@ interface FileSpec {
   name: string;
   mimeType?: string | undefined;
 }
+
+type FileDetails = Omit<NewFile, "id" | "owner" | "link">;
 
 type Stub = DurableObjectStub<TransfersObject>;
 
@@ -52,22 +54,26 @@ export class StoredFiles {
     owner: Principal,
     { name, mimeType, size }: FileSpec & { size: number },
   ): Promise<{ id: string; token: string }> {
-    const caller = keyOf(owner);
-    const spec = { name: fileNameOf(name), mimeType: mediaTypeOf(mimeType), size };
-    const token = await this.#store.tokens.newToken(caller, useOf("upload"));
-    const upload = await hexDigest(token);
-    await this.#store.countStored(callerKey(owner), size);
-    return { id: await this.#create(owner, { ...spec, upload }), token };
+    return this.#createUpload(owner, {
+      name: fileNameOf(name),
+      mimeType: mediaTypeOf(mimeType),
+      size,
+    });
   }
 
   /** Has a person asked for a file: its id, and the token of the URL of the page on which it is chosen. */
   async request(owner: Principal, request: FileRequest): Promise<{ id: string; token: string }> {
-    const caller = keyOf(owner);
-    const token = await this.#store.tokens.newToken(caller, useOf("upload"));
-    const upload = await hexDigest(token);
-    await this.#store.countStored(callerKey(owner));
-    const spec = { name: "file", mimeType: mediaTypeOf(), upload, request };
-    return { id: await this.#create(owner, spec), token };
+    return this.#createUpload(owner, { name: "file", mimeType: mediaTypeOf(), request });
+  }
+
+  /** Creates a file whose bytes are sent: its id, and the token of the URL to which they are. */
+  async #createUpload(
+    owner: Principal,
+    spec: Omit<FileDetails, "upload">,
+  ): Promise<{ id: string; token: string }> {
+    const token = await this.#store.tokens.newToken(keyOf(owner), useOf("upload"));
+    const id = await this.#create(owner, { ...spec, upload: await hexDigest(token) });
+    return { id, token };
   }
 
   /** True if a file of this caller is whole; false while its bytes may still arrive. Throws `invalid_params` if there is none. */
@@ -78,8 +84,8 @@ export class StoredFiles {
     throw new Fault("invalid_params", "The file has not come in time.");
   }
 
-  /** The upload whose URL has this token; undefined if there is none. */
-  async upload(token: string): Promise<OpenFile | undefined> {
+  /** The upload whose URL has this token, and its owner; undefined if there is none. */
+  async upload(token: string): Promise<OwnedFile<OpenFile> | undefined> {
     const object = await this.#ofToken(token, "upload");
     const digest = await hexDigest(token);
     return object && retry(async () => object.upload(digest));
@@ -131,10 +137,7 @@ export class StoredFiles {
     return this.#create(owner, spec);
   }
 
-  async #create(
-    owner: Principal,
-    spec: Pick<NewFile, "name" | "mimeType" | "size" | "servlet" | "upload" | "request">,
-  ): Promise<string> {
+  async #create(owner: Principal, spec: FileDetails): Promise<string> {
     const id = newName();
     const link = await hexDigest(await this.linkToken(owner, id));
     const object = await this.#ofCaller(keyOf(owner));
@@ -149,16 +152,15 @@ export class StoredFiles {
 
   /** Adds bytes to a file of a servlet. To add them again changes nothing. */
   async append(owner: Principal, { id, start }: { id: string; start: number }, bytes: Uint8Array) {
-    const caller = keyOf(owner);
-    const { bucket, countStored } = this.#store;
-    await countStored(callerKey(owner), bytes.length);
-    const object = await this.#ofCaller(caller);
-    const of = { id, start, profile: profileOf(owner) };
-    if (bucket === undefined) return void unsettled(await object.append(of, bytes));
-    const key = await object.keyFor(id);
-    await bucket.put(key, bytes);
+    const { bucket } = this.#store;
+    const object = await this.#ofCaller(keyOf(owner));
+    const of = { id, start, length: bytes.length, profile: profileOf(owner) };
+    const key = unsettled(await object.admitAppend(of));
+    if (key === undefined) return;
+    if (bucket === undefined) return unsettled(await object.append(of, bytes));
     try {
-      unsettled(await object.append(of, { key, length: bytes.length }));
+      await bucket.put(key, bytes);
+      unsettled(await object.append(of, { key }));
     } catch (error) {
       await bucket.delete(key).catch(() => {});
       throw error;
@@ -199,7 +201,7 @@ export class StoredFiles {
   }
 
   /** The whole file whose URL has this token, and its owner; undefined if there is none. */
-  async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
+  async download(token: string): Promise<OwnedFile<StoredFile> | undefined> {
     const object = await this.#ofToken(token, "download");
     const digest = await hexDigest(token);
     return object && retry(async () => object.download(digest));
@@ -320,10 +322,12 @@ async function pumped(
 ): Promise<void> {
   const writer = into.getWriter();
   const chunks = body && new Chunks(body);
+  const over = Date.now() + limits.uploadMs;
   let at = 0;
   const step = async (): Promise<"more" | "whole"> => {
     const chunk = await chunks?.next();
     if (chunk === undefined) return "whole";
+    if (Date.now() > over) throw new Error("the part has come in too slowly");
     at += chunk.length;
     if (at > length) throw new Error("the body is longer than announced");
     await writer.write(chunk);

@@ -52,9 +52,10 @@ export const uploadFile = (files: StoredFiles, urlOf: UrlOf): OwnTool => ({
 
 /** The shell command that sends a file: in parts if one request may not have it all. */
 function commandFor({ name, size }: FileValue, { url }: FileTransfer): string {
-  const file = shellWord(name);
+  // A name that begins with a dash is no option, and curl's -g takes brackets as they are.
+  const file = shellWord(name.startsWith("-") ? `./${name}` : name);
   const most = limits.uploadPartBytes;
-  if (size <= most) return `curl -fsS -T ${file} ${url}`;
+  if (size <= most) return `curl -gfsS -T ${file} ${url}`;
   return `for ((i=0; i<${size}; i+=${most})); do n=$((i+${most}<${size} ? ${most} : ${size}-i)); tail -c +$((i+1)) ${file} | head -c $n | curl -fsS -T - -H "Content-Range: bytes $i-$((i+n-1))/${size}" ${url} || break; done`;
 }
 

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { callerKey } from "../../kernel/core/callers.ts";
-import { Fault } from "../../kernel/core/errors.ts";
+import { Fault, logError } from "../../kernel/core/errors.ts";
 import type { Principal } from "../../kernel/core/model.ts";
 import { PART } from "../../kernel/core/parts.ts";
 import { settled, type Settled } from "../../kernel/core/settled.ts";
@@ -16,6 +16,7 @@ import type {
   ListedFile,
   NewFile,
   OpenFile,
+  OwnedFile,
   StoredFile,
 } from "./stored-file.ts";
 import { newName } from "./stored-file.ts";
@@ -35,6 +36,12 @@ export interface FileRange {
   length: number;
 }
 
+/** Bytes that a servlet adds to its file, and the endpoint at which it runs. */
+export interface AppendedRange extends FileRange {
+  id: string;
+  profile: string;
+}
+
 /** A part that may arrive: the next one with this id takes its place. */
 export interface AdmittedRange extends FileRange {
   id: string;
@@ -42,6 +49,15 @@ export interface AdmittedRange extends FileRange {
   arrival: string;
   /** Its key in the bucket. */
   key: string;
+}
+
+/** A part that arrives. */
+interface Arriving {
+  arrival: string;
+  /** When it was admitted, or a piece of it was last stored here, in Unix ms. */
+  since: number;
+  /** Stops reading it; absent if its bytes go to the bucket. */
+  stop?: () => void;
 }
 
 interface Details {
@@ -93,8 +109,8 @@ export class TransfersObject extends DurableObject<object> {
   readonly #sql = this.ctx.storage.sql;
   readonly #alarm = new Alarm(this.ctx.storage);
   readonly #server: TransfersServer;
-  /** Parts that arrive, by the id of their file: which one, and since when (Unix ms). */
-  readonly #arriving = new Map<string, { arrival: string; since: number }>();
+  /** Parts that arrive, by the id of their file. */
+  readonly #arriving = new Map<string, Arriving>();
 
   constructor(state: DurableObjectState, env: object, server: TransfersServer) {
     super(state, env);
@@ -105,14 +121,16 @@ export class TransfersObject extends DurableObject<object> {
   create(file: NewFile): Promise<Settled<void>> {
     const { id, name, mimeType, size, owner, servlet, upload, link, request } = file;
     return settled(async () => {
-      this.#sql.exec(SCHEMA);
       const by = { ...(servlet && { servlet }), ...(request && { request }) };
       const details: Details = { name, mimeType, owner, ...by };
-      const sealed = await this.#seal(encoder.encode(JSON.stringify(details)), id);
-      const now = Date.now();
-      this.#prune(now);
-      this.#demandRoom(size ?? 0);
       if (size !== undefined) demandFileSize(size);
+      this.#demandRoom(size ?? 0);
+      // Bytes of a servlet are counted as they come.
+      if (upload !== undefined) await this.#count(owner, size);
+      const sealed = await this.#sealDetails(details, id);
+      this.#sql.exec(SCHEMA);
+      this.#demandRoom(size ?? 0);
+      const now = Date.now();
       this.#sql.exec(
         "INSERT INTO stored_files VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
         ...[id, upload ?? null, link, owner.profile ?? "", size ?? null, now],
@@ -122,27 +140,34 @@ export class TransfersObject extends DurableObject<object> {
     });
   }
 
-  /** The upload with this token; undefined if there is none, or its time is over. */
-  async upload(token: string): Promise<OpenFile | undefined> {
+  /** The upload with this token, and its owner; undefined if there is none, or its time is over. */
+  async upload(token: string): Promise<OwnedFile<OpenFile> | undefined> {
     const row = this.#find("upload", token);
-    return row && this.#shown(row);
+    return row && this.#owned(row);
   }
 
-  /** Admits the next part of an upload, in place of one that is arriving. Throws `conflict`, `too_large`, `too_many`. */
+  /**
+   * Admits the next part of an upload, in place of one that is arriving; `chosen` is the file that it belongs to, if a person
+   * was asked for one. Until the part has arrived, the upload ends at its last time only. Throws `conflict`, `too_large`,
+   * `too_many`, `invalid_params`.
+   */
   admit(
     token: string,
     part: FileRange,
     chosen?: ChosenFile,
   ): Promise<Settled<AdmittedRange | undefined>> {
     return settled(async () => {
-      if (chosen !== undefined) await this.#choose(token, chosen);
+      if (chosen !== undefined) await this.#choose(token, part, chosen);
       const row = this.#find("upload", token);
       if (row === undefined) return undefined;
       demandNext(row, part);
       const now = Date.now();
       const { uploadIdleMs, uploadsAtOnce } = limits;
-      for (const [id, { since }] of this.#arriving)
-        if (id === row.id || now >= since + uploadIdleMs) this.#arriving.delete(id);
+      for (const [id, { since, stop }] of this.#arriving)
+        if (id === row.id || now >= since + uploadIdleMs) {
+          stop?.();
+          this.#arriving.delete(id);
+        }
       if (this.#arriving.size >= uploadsAtOnce)
         throw new Fault(
           "too_many",
@@ -151,6 +176,7 @@ export class TransfersObject extends DurableObject<object> {
         );
       const arrival = newName();
       this.#arriving.set(row.id, { arrival, since: now });
+      this.#expire(row.id, row.made + limits.uploadMs);
       return { ...part, id: row.id, arrival, key: this.#newKey(row.id) };
     });
   }
@@ -167,66 +193,72 @@ export class TransfersObject extends DurableObject<object> {
 
   /** Ends the wait for an admitted part that has not arrived. */
   async failed({ id, arrival }: AdmittedRange): Promise<void> {
-    if (this.#arriving.get(id)?.arrival === arrival) this.#arriving.delete(id);
+    if (this.#arriving.get(id)?.arrival !== arrival) return;
+    this.#arriving.delete(id);
+    const row = this.#row(id);
+    if (row?.isWhole === 0) this.#expire(id, nextExpiry(row));
+    await this.#setAlarm();
   }
 
   /** Stores an admitted part here, as its bytes arrive. What has arrived before a failure stays. Throws `conflict`. */
   receive(part: AdmittedRange, body: ReadableStream<Uint8Array>): Promise<Settled<OpenFile>> {
     return settled(async () => {
       const { id, arrival, start, length } = part;
+      const chunks = new Chunks(body);
       let at = start;
-      const store = async (bytes: Uint8Array) => {
-        const sealed = await this.#seal(bytes, `${id} at ${at}`);
-        this.#add({ id, start: at, length: bytes.length, sealed }, arrival);
-        at += bytes.length;
-      };
       try {
-        for await (const bytes of inParts(body)) await store(bytes);
+        if (this.#isReplaced(id, arrival)) throw replaced();
+        // Absent if this object has died since.
+        const arriving = this.#arriving.get(id);
+        if (arriving) arriving.stop = () => void chunks.cancel();
+        for await (const bytes of inParts(chunks)) {
+          const sealed = await this.#seal(bytes, `${id} at ${at}`);
+          this.#add({ id, start: at, length: bytes.length, sealed }, arrival);
+          at += bytes.length;
+          if (arriving) arriving.since = Date.now();
+        }
         if (at !== start + length) throw cutOff();
-        if (length === 0) this.#add({ id, start, length }, arrival);
-        return await this.#shown(this.#row(id)!);
+        const row = length === 0 ? this.#add({ id, start, length }, arrival) : this.#row(id);
+        if (row === undefined) throw unknownFile();
+        return await this.#shown(row);
       } finally {
+        void chunks.cancel();
         await this.failed(part);
-        await this.#setAlarm();
       }
     });
   }
 
   /**
-   * Adds bytes of a servlet to its file, or the key under which they are in the bucket; nothing if they were added
-   * before. Returns how many bytes it has. Throws `invalid_params`.
+   * Counts bytes that a servlet is to add to its file, and returns a key for them in the bucket; undefined if they were
+   * added before. Throws `invalid_params`, `too_many`.
    */
-  append(
-    { id, start, profile }: { id: string; start: number; profile: string },
-    given: Uint8Array | { key: string; length: number },
-  ): Promise<Settled<number>> {
+  admitAppend(of: AppendedRange): Promise<Settled<string | undefined>> {
     return settled(async () => {
-      const row = this.#row(id);
-      if (row === undefined || row.profile !== profile || row.upload !== null) throw unknownFile();
-      if (start + given.length <= row.received) return row.received;
-      if (start !== row.received || row.isWhole === 1) throw unknownFile();
-      demandFileSize(start + given.length);
-      this.#demandRoom(given.length, 0);
-      const more =
-        given instanceof Uint8Array
-          ? { sealed: await this.#seal(given, `${id} at ${start}`) }
-          : { key: given.key };
-      const { received } = this.#add({ id, start, length: given.length, ...more });
-      await this.#setAlarm();
-      return received;
+      const row = this.#appendable(of);
+      if (row === undefined) return undefined;
+      await this.#count((await this.#details(row))?.owner, of.length);
+      return this.#newKey(of.id);
     });
   }
 
-  /** A key for bytes of a file in the bucket. */
-  async keyFor(id: string): Promise<string> {
-    return this.#newKey(id);
+  /** Adds admitted bytes of a servlet to its file, or the key under which they are in the bucket. Throws `invalid_params`. */
+  append(of: AppendedRange, given: Uint8Array | { key: string }): Promise<Settled<void>> {
+    return settled(async () => {
+      const { id, start, length } = of;
+      const more =
+        given instanceof Uint8Array
+          ? { sealed: await this.#seal(given, `${id} at ${start}`) }
+          : given;
+      if (this.#appendable(of) === undefined) throw unknownFile();
+      this.#add({ id, start, length, ...more });
+      await this.#setAlarm();
+    });
   }
 
   /** Ends a servlet's file: it is whole. Throws `invalid_params`. */
   finish(id: string, profile: string): Promise<Settled<StoredFile>> {
     return settled(async () => {
-      const row = this.#row(id);
-      if (row === undefined || row.profile !== profile || row.upload !== null) throw unknownFile();
+      const row = this.#ofServlet(id, profile);
       const expires = row.isWhole === 1 ? row.expires : Date.now() + limits.transferMs;
       this.#sql.exec(
         "UPDATE stored_files SET size = received, isWhole = 1, expires = ? WHERE id = ?",
@@ -251,11 +283,9 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** The whole file whose URL has this token, and its owner. */
-  async download(token: string): Promise<{ file: StoredFile; owner: Principal } | undefined> {
+  async download(token: string): Promise<OwnedFile<StoredFile> | undefined> {
     const row = this.#find("link", token);
-    if (row?.isWhole !== 1) return undefined;
-    const details = await this.#details(row);
-    return details && { file: await this.#shown(row), owner: details.owner };
+    return row?.isWhole === 1 ? this.#owned(row) : undefined;
   }
 
   /** The pieces with bytes of this range. */
@@ -312,10 +342,14 @@ export class TransfersObject extends DurableObject<object> {
     await this.#dropOver(now);
   }
 
-  /** Deletes everything. */
+  /** Deletes everything. If that fails half-way, the alarm goes on. */
   async forget(): Promise<void> {
+    if (this.#hasTables) {
+      // What still arrives is refused from now on.
+      this.#sql.exec("UPDATE stored_files SET expires = 0");
+      await this.#alarm.set(Date.now() + limits.emptyAgainMs);
+    }
     await this.#empty(this.#prefix);
-    this.#arriving.clear();
     await this.ctx.storage.deleteAll();
   }
 
@@ -330,28 +364,78 @@ export class TransfersObject extends DurableObject<object> {
     const over = this.#sql
       .exec<{ id: string }>("SELECT id FROM stored_files WHERE expires <= ?", now)
       .toArray();
-    // The rows go last: if this object dies meanwhile, the next alarm goes on.
-    for (const { id } of over) await this.#empty(`${this.#prefix}${id}/`);
+    // The rows go last: if this object dies meanwhile, another alarm goes on.
+    try {
+      for (const { id } of over) await this.#empty(this.#prefixOf(id));
+    } catch (error) {
+      // The platform gives an alarm up that fails for some minutes.
+      logError(error);
+      return this.#alarm.set(now + limits.emptyAgainMs);
+    }
     for (const { id } of over) this.#drop(id);
     await this.#setAlarm();
   }
 
-  /** Stores which file a person has chosen, unless that is known. Throws `invalid_params`, `too_many`. */
-  async #choose(token: string, chosen: ChosenFile): Promise<void> {
+  /**
+   * Stores which file a person has chosen, in place of another one that they chose before. Throws `invalid_params`,
+   * `too_many`, `conflict`.
+   */
+  async #choose(token: string, { start }: FileRange, chosen: ChosenFile): Promise<void> {
     const row = this.#find("upload", token);
-    const details = row?.size === null ? await this.#details(row) : undefined;
+    const details = row?.isWhole === 0 ? await this.#details(row) : undefined;
     if (row === undefined || details?.request === undefined) return;
+    const { id, received } = row;
     const { name, mimeType, size } = chosen;
+    const isSameSize = row.size === size;
+    if (start > 0 && !isSameSize)
+      throw new Fault("conflict", "This is a part of another file. Begin with its first byte.", {
+        data: { received },
+      });
+    const isKnown = isSameSize && details.name === name && details.mimeType === mimeType;
+    if (start > 0 || isKnown) return;
     demandFileSize(size, details.request.mostBytes);
-    await this.#server.countStored(callerKey(details.owner), size);
-    const known: Details = { name, mimeType, owner: details.owner };
-    const sealed = await this.#seal(encoder.encode(JSON.stringify(known)), row.id);
-    if (this.#row(row.id)?.size !== null) return;
-    this.#demandRoom(size, 0);
-    this.#sql.exec(
-      "UPDATE stored_files SET size = ?, sealed = ? WHERE id = ?",
-      ...[size, sealed, row.id],
-    );
+    const more = size - (row.size ?? 0);
+    this.#demandRoom(more, 0);
+    await this.#count(details.owner, size);
+    const sealed = await this.#sealDetails({ ...details, name, mimeType }, id);
+    if (received > 0) await this.#empty(this.#prefixOf(id));
+    const now = this.#row(id);
+    if (now?.received !== received || now.size !== row.size) throw replaced();
+    this.#demandRoom(more, 0);
+    this.ctx.storage.transactionSync(() => {
+      this.#sql.exec("DELETE FROM file_pieces WHERE id = ?", id);
+      this.#sql.exec(
+        "UPDATE stored_files SET size = ?, sealed = ?, received = 0, pieces = 0 WHERE id = ?",
+        ...[size, sealed, id],
+      );
+    });
+  }
+
+  /** The file of a servlet, to which these bytes are to be added; undefined if they were added before. Throws `invalid_params`. */
+  #appendable({ id, start, length, profile }: AppendedRange): Row | undefined {
+    const row = this.#ofServlet(id, profile);
+    if (start + length <= row.received) return undefined;
+    if (start !== row.received || row.isWhole === 1) throw unknownFile();
+    demandFileSize(start + length);
+    this.#demandRoom(length, 0);
+    return row;
+  }
+
+  /** A file that a servlet has begun. Throws `invalid_params`. */
+  #ofServlet(id: string, profile: string): Row {
+    const row = this.#row(id);
+    if (row === undefined || row.profile !== profile || row.upload !== null) throw unknownFile();
+    return row;
+  }
+
+  /** Counts bytes that the owner stores. Throws `too_many`. */
+  #count(owner: Principal | undefined, bytes = 0): Promise<void> {
+    return this.#server.countStored(owner && callerKey(owner), bytes);
+  }
+
+  #isReplaced(id: string, arrival: string): boolean {
+    const newest = this.#arriving.get(id);
+    return newest !== undefined && newest.arrival !== arrival;
   }
 
   /** Adds a piece in one transaction with the bytes that have arrived. Throws `conflict`. */
@@ -359,17 +443,13 @@ export class TransfersObject extends DurableObject<object> {
     const { id, start, length, key = null, sealed = null } = piece;
     return this.ctx.storage.transactionSync(() => {
       const row = this.#row(id);
-      const other = this.#arriving.get(id);
-      const isReplaced = arrival !== undefined && other !== undefined && other.arrival !== arrival;
+      const isReplaced = arrival !== undefined && this.#isReplaced(id, arrival);
       if (row === undefined || row.isWhole === 1 || row.received !== start || isReplaced)
-        throw new Fault("conflict", "Another part has taken the place of this one.");
+        throw replaced();
       if (row.pieces >= limits.transferPieces) throw tooManyPieces();
       const received = start + length;
       const isWhole = received === row.size;
-      const now = Date.now();
-      const expires = isWhole
-        ? now + limits.transferMs
-        : Math.min(row.made + limits.uploadMs, now + limits.uploadIdleMs);
+      const expires = isWhole ? Date.now() + limits.transferMs : nextExpiry(row);
       if (length > 0)
         this.#sql.exec(
           "INSERT INTO file_pieces VALUES (?, ?, ?, ?, ?)",
@@ -387,13 +467,18 @@ export class TransfersObject extends DurableObject<object> {
     });
   }
 
-  /** Throws `too_many` if the caller has no room for a file of this size. */
+  /** How many files there are, and how many bytes they have or may have. */
+  #stored(): { count: number; sum: number } {
+    if (!this.#hasTables) return { count: 0, sum: 0 };
+    this.#prune(Date.now());
+    const query =
+      "SELECT COUNT(*) AS count, IFNULL(SUM(IFNULL(size, received)), 0) AS sum FROM stored_files";
+    return this.#sql.exec<{ count: number; sum: number }>(query).one();
+  }
+
+  /** Throws `invalid_params` if the caller has no room for a file of this size. */
   #demandRoom(bytes: number, files = 1): void {
-    const { count, sum } = this.#sql
-      .exec<{ count: number; sum: number }>(
-        "SELECT COUNT(*) AS count, IFNULL(SUM(IFNULL(size, received)), 0) AS sum FROM stored_files",
-      )
-      .one();
+    const { count, sum } = this.#stored();
     const { callerTransfers, callerTransferBytes } = limits;
     if (count + files > callerTransfers)
       throw new Fault(
@@ -419,18 +504,29 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   async #shown(row: Row): Promise<OpenFile> {
+    const owned = await this.#owned(row);
+    if (owned === undefined) throw unknownFile();
+    return owned.file;
+  }
+
+  /** A file and its owner; undefined if the key that sealed them is gone. */
+  async #owned(row: Row): Promise<OwnedFile<OpenFile> | undefined> {
     const details = await this.#details(row);
-    if (details === undefined) throw unknownFile();
+    if (details === undefined) return undefined;
     const { id, size, received, expires } = row;
-    const { name, mimeType, request } = details;
-    const shown = { id, name, mimeType, size: size ?? received, received, expires };
-    return { ...shown, ...(request && { request }) };
+    const { owner, ...shown } = details;
+    const isWhole = row.isWhole === 1;
+    return { owner, file: { ...shown, id, size: size ?? received, received, isWhole, expires } };
   }
 
   /** Undefined if the key that sealed them is gone. */
   async #details({ id, sealed }: Row): Promise<Details | undefined> {
     const opened = await this.#server.sealer.open(new Uint8Array(sealed), id);
     return opened && (JSON.parse(new TextDecoder().decode(opened)) as Details);
+  }
+
+  #sealDetails(details: Details, id: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#seal(encoder.encode(JSON.stringify(details)), id);
   }
 
   #seal(bytes: Uint8Array, place: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -441,9 +537,13 @@ export class TransfersObject extends DurableObject<object> {
     return `${this.ctx.id.toString()}/`;
   }
 
+  #prefixOf(id: string): string {
+    return `${this.#prefix}${id}/`;
+  }
+
   /** Each part has a key of its own: one that arrives late replaces nothing. */
   #newKey(id: string): string {
-    return `${this.#prefix}${id}/${newName()}`;
+    return this.#prefixOf(id) + newName();
   }
 
   /** Deletes everything in the bucket whose key begins so. */
@@ -472,6 +572,10 @@ export class TransfersObject extends DurableObject<object> {
     });
   }
 
+  #expire(id: string, at: number): void {
+    this.#sql.exec("UPDATE stored_files SET expires = ? WHERE id = ?", at, id);
+  }
+
   async #setAlarm(): Promise<void> {
     if (!this.#hasTables) return;
     const query = "SELECT MIN(expires) AS at FROM stored_files";
@@ -487,8 +591,7 @@ export class TransfersObject extends DurableObject<object> {
 }
 
 /** The bytes of a stream in parts that fit a row. */
-async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const chunks = new Chunks(body);
+async function* inParts(chunks: Chunks): AsyncGenerator<Uint8Array> {
   const part = new Uint8Array(PART);
   let length = 0;
   try {
@@ -504,9 +607,6 @@ async function* inParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8A
       }
   } catch (cause) {
     throw cutOff(cause);
-  } finally {
-    // Whoever sends them may still have some.
-    void chunks.cancel();
   }
   if (length > 0) yield part.subarray(0, length);
 }
@@ -518,6 +618,13 @@ export const cutOff = (cause?: unknown): Fault =>
     "The part was cut off. GET this URL to learn how many bytes have arrived, and send the rest.",
     { cause },
   );
+
+const replaced = (): Fault =>
+  new Fault("conflict", "Another part has taken the place of this one.");
+
+/** When an upload ends of which another part may begin. */
+const nextExpiry = ({ made }: Row): number =>
+  Math.min(made + limits.uploadMs, Date.now() + limits.uploadIdleMs);
 
 /** Throws unless this part is the next one of an upload, and not too large. */
 function demandNext(row: Row, { start, length }: FileRange): void {

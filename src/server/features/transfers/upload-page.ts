@@ -17,8 +17,8 @@ export function uploadPage(upload: OpenFile | undefined, site: Site): Promise<Re
         <p>The file was not sent in time, or the address is misspelt. Ask for another one.</p>`,
       { ...answer, status: 404 },
     );
-  const { request, received, size } = upload;
-  if (request === undefined && received === size)
+  const { request, isWhole } = upload;
+  if (isWhole)
     return documentOf(
       site,
       html`<h1>The file was sent</h1>
