@@ -13,7 +13,7 @@ import {
   newCaller,
   type Json,
 } from "./senders.ts";
-import { goOn, ROOTS, send } from "../../worker/calls/client.ts";
+import { goOn, ROOTS, send, TASKS } from "../../worker/calls/client.ts";
 
 prepare();
 
@@ -383,6 +383,39 @@ describe("a result of more characters than the manifest allows", () => {
     expect(next.startsWith(_meta["edge-servlets/file"])).toBe(true);
     const { content: more } = await ada.call("read_stored_file", { file: next });
     expect(first.text + more[0].text).toBe(whole.slice(0, first.text.length + more[0].text.length));
+  });
+
+  test("becomes a file also when its call has waited, or was a task", async () => {
+    const { bundle } = await import("../../bundle.gen.ts");
+    const servlets = bundle.servlets
+      .filter(({ name }) => name === "transferring")
+      .map((one) => ({
+        ...one,
+        manifest: { ...one.manifest, tools: { say_words: { task: "always" as const } } },
+      }));
+    const ada = await sender({ hasBucket: true, bundle: { servlets } });
+    const waits = async (capabilities: object) => {
+      const sent = { ...ada.sent, capabilities: { ...capabilities, roots: {} } };
+      const params = { name: "say_words", arguments: { length: 9000, isAsking: true } };
+      return { sent, params, method: "tools/call", ...(await send("tools/call", params, sent)) };
+    };
+    const carried = await waits({});
+    const { requestState: state, inputRequests: requests } = carried.result!;
+    const [key] = Object.keys(requests);
+    const { result } = await goOn({ ...carried, state, requests }, { [key!]: ROOTS });
+    const { sent, result: task } = await waits(TASKS);
+    const { taskId } = task!;
+    const look = async () => (await send("tasks/get", { taskId }, sent)).result!;
+    await expect.poll(async () => (await look())["status"]).toBe("input_required");
+    await send("tasks/update", { taskId, inputResponses: { [key!]: ROOTS } }, sent);
+    await expect.poll(async () => (await look())["status"]).toBe("completed");
+    for (const { content } of [result!, (await look())["result"]]) {
+      expect(content).toHaveLength(3);
+      // The object of the task knows no address of the server here.
+      const file = content[2]._meta["edge-servlets/file"];
+      const { content: whole } = await ada.call("read_stored_file", { file, length: 20_000 });
+      expect(whole[0].text).toHaveLength(9000);
+    }
   });
 
   test("as structured content becomes a file of JSON", async () => {

@@ -104,13 +104,19 @@ export default defineServlet({
       },
     },
     say_words: {
-      description: "Returns a text of so many characters, in lines",
+      description:
+        "Returns a text of so many characters, in lines; asks its client before if told to",
       input: {
         type: "object",
-        properties: { length: { type: "integer" }, fails: { type: "boolean" } },
+        properties: {
+          length: { type: "integer" },
+          fails: { type: "boolean" },
+          isAsking: { type: "boolean" },
+        },
         required: ["length"],
       },
-      handler({ length, fails = false }) {
+      async handler({ length, fails = false, isAsking = false }, context) {
+        if (isAsking) await context.roots();
         const text = Array.from({ length: Math.ceil(length / 10) + 1 }, (_, at) =>
           `${at}`.padStart(9, "é"),
         ).join("\n");
