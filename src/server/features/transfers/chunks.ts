@@ -1,7 +1,7 @@
 /** How many bytes are read at once. */
 const CHUNK_BYTES = 128 * 1024;
 
-/** The bytes of a stream, in order. Those of the network are read into one buffer: V8 would collect many of them late. */
+/** The bytes of a stream, in order. A byte stream is read into one buffer: V8 would collect many buffers late. */
 export class Chunks {
   readonly #byob: ReadableStreamBYOBReader | undefined;
   readonly #plain: ReadableStreamDefaultReader<Uint8Array> | undefined;

@@ -84,7 +84,7 @@ function partOf(raw: Request, size: number): FileRange {
   return { start: Number(first), length };
 }
 
-/** The file that the first part belongs to: its size is in the Content-Range, its name in `x-file-name`, percent-encoded. */
+/** The file of a part, as a person has chosen it: its size is in the Content-Range, its name in `x-file-name`, percent-encoded. */
 function chosenIn(raw: Request): ChosenFile {
   const { size } = CONTENT_RANGE.exec(raw.headers.get("content-range") ?? "")?.groups ?? {};
   const whole = Number(size ?? lengthOf(raw) ?? NaN);
@@ -157,7 +157,7 @@ async function hasAccess(owner: Principal, authenticator: Authenticator): Promis
 const noAccess = (): Response =>
   answer(410, { error: "The owner of this file has no access to this server any more." });
 
-/** The range that is asked for; undefined if it is beyond the file's end. Several ranges are answered by the whole file. */
+/** The requested range; undefined if it is beyond the file's end. A request for several ranges gets the whole file. */
 function rangeOf({ headers }: Request, { id, size }: StoredFile): FileRange | undefined {
   const whole = { start: 0, length: size };
   const wanted = headers.get("if-range");

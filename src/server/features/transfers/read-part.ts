@@ -47,7 +47,11 @@ export async function readPart(
   const part = isText(mimeType) ? textIn(bytes, isAtEnd) : { bytes, length: bytes.length };
   const end = start + part.length;
   return {
-    ...{ uri, name, mimeType, size, start },
+    uri,
+    name,
+    mimeType,
+    size,
+    start,
     ...part,
     ...(end < size && { next: fileUri(id, end) }),
   };

@@ -19,7 +19,7 @@ export interface OpenFile extends StoredFile {
   /** How many bytes have arrived. */
   received: number;
   isWhole: boolean;
-  /** What a person is asked for: the first part says name, media type and size. */
+  /** What a person is asked for; the parts say name, media type and size. */
   request?: FileRequest;
 }
 
@@ -48,14 +48,14 @@ export interface FileRequest {
   mostBytes?: number | undefined;
 }
 
-/** What the first part of a file says that a person was asked for. */
+/** The file that a person has chosen, as its parts describe it. */
 export interface ChosenFile {
   name: string;
   mimeType: string;
   size: number;
 }
 
-/** A new file; a file of a servlet has no size until it is whole, and one that is asked for until it is chosen. */
+/** A new file. The size of a servlet's file is unknown until it is whole, that of a requested file until a person has chosen it. */
 export interface NewFile {
   id: string;
   name: string;
@@ -80,7 +80,7 @@ export interface FilePiece {
   key?: string;
 }
 
-/** A random id of a file. */
+/** A random name of a file, of a part that arrives, or of an object in the bucket. */
 export const newName = (): string =>
   crypto.getRandomValues(new Uint8Array(16)).toBase64({ alphabet: "base64url", omitPadding: true });
 

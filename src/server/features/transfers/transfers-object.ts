@@ -37,12 +37,12 @@ export interface FileRange {
 }
 
 /** Bytes that a servlet adds to its file, and the endpoint at which it runs. */
-export interface AppendedRange extends FileRange {
+export interface AppendRange extends FileRange {
   id: string;
   profile: string;
 }
 
-/** A part that may arrive: the next one with this id takes its place. */
+/** An admitted part. The next part of the same file takes its place. */
 export interface AdmittedRange extends FileRange {
   id: string;
   /** A random name. */
@@ -51,8 +51,8 @@ export interface AdmittedRange extends FileRange {
   key: string;
 }
 
-/** A part that arrives. */
-interface Arriving {
+/** A part whose bytes arrive. */
+interface IncomingPart {
   arrival: string;
   /** When it was admitted, or a piece of it was last stored here, in Unix ms. */
   since: number;
@@ -110,7 +110,7 @@ export class TransfersObject extends DurableObject<object> {
   readonly #alarm = new Alarm(this.ctx.storage);
   readonly #server: TransfersServer;
   /** Parts that arrive, by the id of their file. */
-  readonly #arriving = new Map<string, Arriving>();
+  readonly #arriving = new Map<string, IncomingPart>();
 
   constructor(state: DurableObjectState, env: object, server: TransfersServer) {
     super(state, env);
@@ -232,7 +232,7 @@ export class TransfersObject extends DurableObject<object> {
    * Counts bytes that a servlet is to add to its file, and returns a key for them in the bucket; undefined if they were
    * added before. Throws `invalid_params`, `too_many`.
    */
-  admitAppend(of: AppendedRange): Promise<Settled<string | undefined>> {
+  admitAppend(of: AppendRange): Promise<Settled<string | undefined>> {
     return settled(async () => {
       const row = this.#appendable(of);
       if (row === undefined) return undefined;
@@ -242,7 +242,7 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** Adds admitted bytes of a servlet to its file, or the key under which they are in the bucket. Throws `invalid_params`. */
-  append(of: AppendedRange, given: Uint8Array | { key: string }): Promise<Settled<void>> {
+  append(of: AppendRange, given: Uint8Array | { key: string }): Promise<Settled<void>> {
     return settled(async () => {
       const { id, start, length } = of;
       const more =
@@ -412,7 +412,7 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** The file of a servlet, to which these bytes are to be added; undefined if they were added before. Throws `invalid_params`. */
-  #appendable({ id, start, length, profile }: AppendedRange): Row | undefined {
+  #appendable({ id, start, length, profile }: AppendRange): Row | undefined {
     const row = this.#ofServlet(id, profile);
     if (start + length <= row.received) return undefined;
     if (start !== row.received || row.isWhole === 1) throw unknownFile();
@@ -438,7 +438,7 @@ export class TransfersObject extends DurableObject<object> {
     return newest !== undefined && newest.arrival !== arrival;
   }
 
-  /** Adds a piece in one transaction with the bytes that have arrived. Throws `conflict`. */
+  /** Adds a piece and its bytes to the count of received bytes, in one transaction. Throws `conflict`. */
   #add(piece: FilePiece & { id: string; sealed?: Uint8Array<ArrayBuffer> }, arrival?: string): Row {
     const { id, start, length, key = null, sealed = null } = piece;
     return this.ctx.storage.transactionSync(() => {
@@ -467,7 +467,7 @@ export class TransfersObject extends DurableObject<object> {
     });
   }
 
-  /** How many files there are, and how many bytes they have or may have. */
+  /** The number of files, and of their bytes, with the announced ones of uploads. */
   #stored(): { count: number; sum: number } {
     if (!this.#hasTables) return { count: 0, sum: 0 };
     this.#prune(Date.now());
@@ -611,7 +611,7 @@ async function* inParts(chunks: Chunks): AsyncGenerator<Uint8Array> {
   if (length > 0) yield part.subarray(0, length);
 }
 
-/** The fault of a part that did not arrive whole. */
+/** The error for a part that did not arrive whole. */
 export const cutOff = (cause?: unknown): Fault =>
   new Fault(
     "invalid_request",
@@ -622,7 +622,7 @@ export const cutOff = (cause?: unknown): Fault =>
 const replaced = (): Fault =>
   new Fault("conflict", "Another part has taken the place of this one.");
 
-/** When an upload ends of which another part may begin. */
+/** When an unfinished file expires, unless another part of it begins. */
 const nextExpiry = ({ made }: Row): number =>
   Math.min(made + limits.uploadMs, Date.now() + limits.uploadIdleMs);
 
