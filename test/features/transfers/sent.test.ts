@@ -331,8 +331,9 @@ describe.each([
     expect((await put(ada, url, bytesOf(1), { range: "bytes 8-8/100" })).status).toBe(404);
   });
 
-  test("of a call that waits is read again when the call goes on", async () => {
+  test("of a call that waits is read again when the call goes on, if it is there still", async () => {
     const ada = await sender({ hasBucket });
+    limited({ transferMs: 60_000 });
     const uri = await ada.upload("a.txt", "some text");
     const sent = { ...ada.sent, capabilities: { roots: {} } };
     const params = { name: "measure_file", arguments: { data: uri, isAsking: true } };
@@ -341,6 +342,11 @@ describe.each([
     const round = { ...first, method: "tools/call", params, sent, state, requests };
     const second = await goOn(round, { [Object.keys(requests)[0]!]: ROOTS });
     expect(second.result!["structuredContent"]).toMatchObject({ begins: "some text", parts: 9 });
+    clock.aheadMs += 60_001;
+    const late = await goOn(round, { [Object.keys(requests)[0]!]: { roots: [] } });
+    expect(late.error!.message).toMatch(
+      /^The call cannot go on: .* There is no such file of yours here/,
+    );
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createApp } from "../../../src/server/kernel/app.ts";
 import { Fault } from "../../../src/server/kernel/core/errors.ts";
 import { configureLimits, limits } from "../../../src/server/kernel/core/limits.ts";
-import type { HostCall } from "../../../src/server/kernel/core/call-context.ts";
+import type { HostAnswer, HostCall } from "../../../src/server/kernel/core/call-context.ts";
 import { Wait } from "../../../src/server/kernel/core/suspension.ts";
 import { Kernel, type Feature } from "../../../src/server/kernel/kernel.ts";
 import { dialects } from "../../../src/server/kernel/servlets/dialects.ts";
@@ -125,6 +125,11 @@ describe("a run of a servlet", () => {
     });
   };
 
+  const wait = () => Promise.reject(new Wait({ kind: "retry", until: 0, ms: 0 }));
+  const roots = { result: { roots: [] } };
+  const answering: Setup["ask"] = async (asks) =>
+    Object.fromEntries(Object.keys(asks).map((key) => [key, roots])) as never;
+
   test("that is repeated gets the recorded answer, without a call", async () => {
     const asked: HostCall[] = [];
     const callIt: Setup["callHost"] = async (one) => {
@@ -132,16 +137,28 @@ describe("a run of a servlet", () => {
       return { result: asked.length };
     };
     const args = { asked: { name: "test.count", payload: "p" }, isAsking: true };
-    const wait = () => Promise.reject(new Wait({ kind: "retry", until: 0, ms: 0 }));
     const first = await run(args, { callHost: callIt, ask: wait });
     if (first.kind !== "suspended") throw new Error(first.kind);
-    const roots = { result: { roots: [] } };
-    const answering: Setup["ask"] = async (asks) =>
-      Object.fromEntries(Object.keys(asks).map((key) => [key, roots])) as never;
     const second = await run(args, { callHost: callIt, ask: answering }, first.recorded);
     if (second.kind !== "returned") throw new Error(second.kind);
     expect(JSON.parse(second.output!).content[0].text).toBe('{"result":1}');
     expect(asked).toEqual([{ name: "test.count", payload: "p" }]);
+  });
+
+  test("that is repeated reads again what it has read, and fails again where it failed", async () => {
+    const args = { asked: { name: "test.read", payload: "p" }, isAsking: true };
+    const repeated = async (before: HostAnswer, now: HostAnswer) => {
+      const first = await run(args, { callHost: async () => before, ask: wait });
+      if (first.kind !== "suspended") throw new Error(first.kind);
+      const second = await run(args, { callHost: async () => now, ask: answering }, first.recorded);
+      if (second.kind !== "returned") throw new Error(second.kind);
+      return JSON.parse(second.output!).content[0].text;
+    };
+    expect(await repeated({ result: 1 }, { result: 1 })).toBe('{"result":1}');
+    expect(await repeated({ failed: "no" }, { result: 1 })).toBe('{"failed":"no"}');
+    await expect(repeated({ result: 1 }, { failed: "It is gone." })).rejects.toThrow(
+      "The call cannot go on: it has read something by test.read that cannot be read any more. It is gone.",
+    );
   });
 
   test("pays for each call and each byte", async () => {

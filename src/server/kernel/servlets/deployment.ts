@@ -117,8 +117,9 @@ export interface ToolCaller {
 /**
  * A function that a feature offers to guests. It gets the JSON that a guest passes, which may be hostile, and returns
  * JSON. It may be called again if the server stops before the answer is recorded. Throws `invalid_params` with a message
- * for the guest, which may continue; any other error ends the call. The answer of a function whose name ends in `.read` is
- * not recorded, as it may be large: a run that is repeated calls it again, and it must give the same answer.
+ * for the guest, which may continue; any other error ends the call. The result of a function whose name ends in `.read`
+ * is not recorded, as it may be large: a run that is repeated calls it again, and it must give the same result, or fail: then
+ * the call ends.
  */
 export type FeatureFunction = (
   payload: unknown,
