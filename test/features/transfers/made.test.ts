@@ -340,10 +340,12 @@ describe("a servlet", () => {
       return structuredContent.result;
     };
     const { id } = await write({});
+    const both = await Promise.all([write({ id, start: 1 }), write({ id, start: 1 })]);
+    expect(both).toEqual([{ id }, { id }]);
     limited({ keptPerDay: 1 });
     for (let nth = 0; nth < 3; nth++) await write({ id });
-    expect(await write({ id, isLast: true })).toMatchObject({ size: 1 });
-    expect(await keysOf(ada)).toHaveLength(1);
+    expect(await write({ id, isLast: true })).toMatchObject({ size: 2 });
+    expect(await keysOf(ada)).toHaveLength(2);
   });
 
   test("whose manifest has no files makes and takes none", async () => {

@@ -157,13 +157,16 @@ export class StoredFiles {
     const of = { id, start, length: bytes.length, profile: profileOf(owner) };
     const key = unsettled(await object.admitAppend(of));
     if (key === undefined) return;
-    if (bucket === undefined) return unsettled(await object.append(of, bytes));
+    if (bucket === undefined) {
+      unsettled(await object.append(of, bytes));
+      return;
+    }
+    let isAdded = false;
     try {
       await bucket.put(key, bytes);
-      unsettled(await object.append(of, { key }));
-    } catch (error) {
-      await bucket.delete(key).catch(() => {});
-      throw error;
+      isAdded = unsettled(await object.append(of, { key }));
+    } finally {
+      if (!isAdded) await bucket.delete(key).catch(() => {});
     }
   }
 

@@ -117,7 +117,7 @@ export class TransfersObject extends DurableObject<object> {
     this.#server = server;
   }
 
-  /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it. */
+  /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it, and `too_many`. */
   create(file: NewFile): Promise<Settled<void>> {
     const { id, name, mimeType, size, owner, servlet, upload, link, request } = file;
     return settled(async () => {
@@ -129,6 +129,7 @@ export class TransfersObject extends DurableObject<object> {
       if (upload !== undefined) await this.#count(owner, size);
       const sealed = await this.#sealDetails(details, id);
       this.#sql.exec(SCHEMA);
+      // Another file may have taken the room meanwhile.
       this.#demandRoom(size ?? 0);
       const now = Date.now();
       this.#sql.exec(
@@ -241,17 +242,21 @@ export class TransfersObject extends DurableObject<object> {
     });
   }
 
-  /** Adds admitted bytes of a servlet to its file, or the key under which they are in the bucket. Throws `invalid_params`. */
-  append(of: AppendRange, given: Uint8Array | { key: string }): Promise<Settled<void>> {
+  /**
+   * Adds admitted bytes of a servlet to its file, or the key under which they are in the bucket; false if they were added
+   * meanwhile. Throws `invalid_params`.
+   */
+  append(of: AppendRange, given: Uint8Array | { key: string }): Promise<Settled<boolean>> {
     return settled(async () => {
       const { id, start, length } = of;
       const more =
         given instanceof Uint8Array
           ? { sealed: await this.#seal(given, `${id} at ${start}`) }
           : given;
-      if (this.#appendable(of) === undefined) throw unknownFile();
+      if (this.#appendable(of) === undefined) return false;
       this.#add({ id, start, length, ...more });
       await this.#setAlarm();
+      return true;
     });
   }
 
