@@ -158,13 +158,16 @@ export const thrownText = (thrown: unknown): string =>
 /** Logs the error that ends the call: the host's log line about the failed call contains it, see `Guest.log`. */
 export const logThrown = (thrown: unknown): void => __host.log(4, `Uncaught ${thrownText(thrown)}`);
 
-/** Advice about a missing global of Node or of browsers; undefined for other messages. */
-const absence = (message: string): string | undefined =>
-  /^(Buffer|Intl|WebAssembly|document|global|navigator|process|require|window) is not defined$/.test(
+/** Advice about full memory, or about a missing global of Node or of browsers; undefined for other messages. */
+function adviceAbout(message: string): string | undefined {
+  if (message === "out of memory")
+    return "Pass it less at once, or raise the servlet's memory_limit in its manifest";
+  return /^(Buffer|Intl|WebAssembly|document|global|navigator|process|require|window) is not defined$/.test(
     message,
   )
     ? "A servlet runs neither in Node nor in a browser: docs/packages.md says which packages work"
     : undefined;
+}
 
 /** A thrown value as text for a caller: an error's message, or another object as JSON. */
 export function messageOf(thrown: unknown): string {
@@ -174,7 +177,7 @@ export function messageOf(thrown: unknown): string {
   }
   if (thrown instanceof Error) {
     const advice =
-      thrown instanceof SyntaxError ? patternAdvice(thrown.message) : absence(thrown.message);
+      thrown instanceof SyntaxError ? patternAdvice(thrown.message) : adviceAbout(thrown.message);
     return (thrown.message || thrown.name) + (advice === undefined ? "" : `. ${advice}.`);
   }
   if (typeof thrown !== "object" || thrown === null) return String(thrown);

@@ -80,6 +80,11 @@ describe("a thrown error goes to the model, and with its stack to the log", () =
       "too far",
       "error: Uncaught RangeError: too far\n    at handler (test/node/sdk/servlets/",
     ],
+    [
+      "throws_for_memory",
+      "out of memory. Pass it less at once, or raise the servlet's memory_limit in its manifest.",
+      "error: Uncaught InternalError: out of memory",
+    ],
     ["throws_text", "just text", "error: Uncaught just text"],
     [
       "throws_nameless",

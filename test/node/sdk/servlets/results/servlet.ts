@@ -90,6 +90,10 @@ export default defineServlet({
         throw new RangeError("too far");
       },
     },
+    throws_for_memory: {
+      description: "Needs more memory than it may have",
+      handler: () => "x".repeat(100_000_000).toUpperCase(),
+    },
     throws_text: {
       handler() {
         // oxlint-disable-next-line no-throw-literal, only-throw-error
