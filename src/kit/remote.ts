@@ -69,7 +69,7 @@ export interface RemoteSnapshot {
   session?: boolean;
   /** The date of these lists. */
   taken: string;
-  /** The globs that chose its tools. */
+  /** The globs that chose its entries. */
   only?: readonly string[];
   instructions?: string;
   /** True if the server completes arguments. */

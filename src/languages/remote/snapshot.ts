@@ -33,7 +33,7 @@ export interface TakenSnapshot {
 interface TakeOptions {
   url: string;
   headers: Record<string, string>;
-  /** Globs of names of tools; all by default. */
+  /** Globs of names of tools and prompts, and of URIs of resources; all by default. */
   only: readonly string[];
   /** Advice if the server refuses the credentials. */
   unauthorized: string;
@@ -82,6 +82,8 @@ async function listsOf(
 ): Promise<TakenSnapshot> {
   const capabilities = isObject(about["capabilities"]) ? about["capabilities"] : {};
   const has = (name: string) => isObject(capabilities[name]);
+  const isChosen = ({ uri, uriTemplate, name }: Json) =>
+    only.length === 0 || only.some((glob) => fits(glob, textIn(uri ?? uriTemplate ?? name)));
   const list = async (isThere: boolean, method: string, member: string) =>
     isThere ? client.list(method, member, NO_CALLER) : [];
   const tools = await list(has("tools"), "tools/list", "tools");
@@ -94,11 +96,10 @@ async function listsOf(
   ).catch(() => []);
   const prompts = await list(has("prompts"), "prompts/list", "prompts");
   const left: string[] = [];
-  const chosen = tools.filter(
-    ({ name }) => only.length === 0 || only.some((glob) => fits(glob, textIn(name))),
-  );
-  const served = toolsIn(chosen, left);
-  refuseChoice({ url, only, tools, served });
+  const served = toolsIn(tools.filter(isChosen), left);
+  const others = [...resources, ...templates, ...prompts];
+  if (!others.some(isChosen)) refuseNone({ url, only, tools, served });
+  refuseMany({ url, only, tools, served });
   const { session, version } = client.connection satisfies RemoteConnection;
   const instructions = textIn(about["instructions"]).trim();
   const snapshot: RemoteSnapshot = {
@@ -111,9 +112,9 @@ async function listsOf(
     ...(instructions !== "" && { instructions: shortened(instructions, MOST_INSTRUCTIONS) }),
     ...(has("completions") && { completes: true }),
     tools: served,
-    resources: resourcesIn(resources, left),
-    resourceTemplates: templatesIn(templates, left),
-    prompts: promptsIn(prompts, left),
+    resources: resourcesIn(resources.filter(isChosen), left),
+    resourceTemplates: templatesIn(templates.filter(isChosen), left),
+    prompts: promptsIn(prompts.filter(isChosen), left),
   };
   const lists = [snapshot.tools, snapshot.resources, snapshot.resourceTemplates, snapshot.prompts];
   if (lists.flat().length === 0) {
@@ -132,28 +133,29 @@ async function listsOf(
   return { snapshot, left };
 }
 
-function refuseChoice({
-  url,
-  only,
-  tools,
-  served,
-}: {
+interface Choice {
   url: string;
   only: readonly string[];
   tools: readonly Json[];
   served: readonly unknown[];
-}): void {
-  const names = tools.map(({ name }) => textIn(name)).toSorted();
-  const some = [
-    ...names.slice(0, MOST_NAMED),
-    ...(names.length > MOST_NAMED ? [`and ${names.length - MOST_NAMED} more`] : []),
-  ];
+}
+
+function refuseNone({ url, only, tools, served }: Choice): void {
   if (only.length > 0 && served.length === 0)
-    throw new Refusal(`${url}: --only fits none of its ${names.length} tools: ${some.join(", ")}`);
+    throw new Refusal(`${url}: --only fits none of its ${tools.length} tools: ${namesOf(tools)}`);
+}
+
+function refuseMany({ url, only, tools, served }: Choice): void {
   if (served.length <= MOST_TOOLS) return;
   throw new Refusal(
-    `${url} has ${served.length} tools${only.length > 0 ? " that --only fits" : ""}, and a model chooses badly among more than ${MOST_TOOLS}. Choose by --only GLOB, which can be repeated: ${some.join(", ")} (${DOCS}/remote-servers.md)`,
+    `${url} has ${served.length} tools${only.length > 0 ? " that --only fits" : ""}, and a model chooses badly among more than ${MOST_TOOLS}. Choose by --only GLOB, which can be repeated: ${namesOf(tools)} (${DOCS}/remote-servers.md)`,
   );
+}
+
+function namesOf(tools: readonly Json[]): string {
+  const names = tools.map(({ name }) => textIn(name)).toSorted();
+  const more = names.length > MOST_NAMED ? [`and ${names.length - MOST_NAMED} more`] : [];
+  return [...names.slice(0, MOST_NAMED), ...more].join(", ");
 }
 
 /** The server's name for people, without characters that could forge parts of a message. */

@@ -79,7 +79,7 @@ export async function newServlet(
     (choice.only !== undefined || choice.tag !== undefined)
   ) {
     throw new Refusal(
-      "--only and --tag choose operations of a description, --only also tools of a server: give --openapi FILE or URL, or --mcp URL, too",
+      "--only and --tag choose operations of a description, --only also entries of a server: give --openapi FILE or URL, or --mcp URL, too",
     );
   }
   if (from !== undefined && (view || lang !== "ts" || openapi !== undefined || mcp !== undefined)) {

@@ -329,6 +329,37 @@ test("the key goes to the server in its header, and into no file", async () => {
   expect(other.headers.at(-1)?.["x-api-key"]).toBe("callers-own");
 });
 
+test.each([
+  [["do_it"], ["do_it"]],
+  [
+    ["note://*", "ask*"],
+    ["note://all", "note://{id}", "ask_it"],
+  ],
+  [
+    ["do_*", "note://all"],
+    ["do_it", "note://all"],
+  ],
+])("%j chooses among all entries", async (only, chosen) => {
+  const capabilities = { tools: {}, resources: {}, prompts: {} };
+  const lists: Record<string, object> = {
+    "server/discover": { supportedVersions: ["2026-07-28"], capabilities },
+    "resources/list": { resources: [{ uri: "note://all", name: "all notes" }] },
+    "resources/templates/list": {
+      resourceTemplates: [{ uriTemplate: "note://{id}", name: "one note" }],
+    },
+    "prompts/list": { prompts: [{ name: "ask_it" }] },
+  };
+  const answers = Object.entries(lists).map(([method, value]): [string, Answer] => [
+    method,
+    (body, response) => sendJson(response, result(body, value)),
+  ]);
+  const other = await serverWith(() => Object.fromEntries(answers));
+  const { files } = await madeRemote(other.url, { only });
+  const { tools, resources, resourceTemplates, prompts } = JSON.parse(files.get("remote.json")!);
+  const all = [...tools, ...resources, ...resourceTemplates, ...prompts];
+  expect(all.map(({ uri, uriTemplate, name }) => uri ?? uriTemplate ?? name)).toEqual(chosen);
+});
+
 test("renewing the lists says what has changed, keeps the choice, and needs the operator to change the server", async () => {
   let tools: object[] = [TOOL, { ...TOOL, name: "do_more" }, { ...TOOL, name: "other" }];
   const other = await serverWith(() => ({
