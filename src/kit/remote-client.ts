@@ -363,7 +363,9 @@ export class RemoteClient {
     const body = JSON.stringify(message);
     const response = await this.#options.wire
       .send({ method: "POST", headers: all, body, ...how })
-      .catch(unreachable);
+      .catch((error: Error) => {
+        throw faultOfNetwork(error, how.repeatable);
+      });
     const { status } = response;
     if (status >= 200 && status < 300) return response;
     throw this.#faultOf(response);
@@ -561,13 +563,27 @@ const NO_CALLER: RemoteCaller = {
   ask: async () => ({}),
 };
 
-const unreachable = (error: Error): never => {
-  throw error instanceof RemoteFault ? error : new RemoteFault("unreachable", error.message);
-};
+/** The fault of a request that got no response. One that may not be sent twice may have arrived, if it was sent. */
+function faultOfNetwork(error: Error, isRepeatable: boolean): RemoteFault {
+  if (error instanceof RemoteFault) return error;
+  // What the host does not allow is not sent.
+  const isSent = !error.message.startsWith("The servlet ");
+  return isSent && !isRepeatable
+    ? unanswered(error)
+    : new RemoteFault("unreachable", error.message);
+}
 
-/** The fault of an answer to a lost session: its call must not be sent again in another session. */
+const unanswered = ({ message }: Error): RemoteFault =>
+  new RemoteFault(
+    "unknown-outcome",
+    `gave no result. Whether it has done what was asked is unknown: ${message.replace(/\.$/, "")}`,
+  );
+
+/** An answer that may not have reached its call: the call must not be sent again in another session. */
 const lostCall = (error: unknown): never => {
-  if (!(error instanceof RemoteFault) || error.kind !== "session-lost") throw error;
+  if (!(error instanceof RemoteFault)) throw error;
+  if (error.kind === "unreachable") throw unanswered(error);
+  if (error.kind !== "session-lost") throw error;
   throw new RemoteFault(
     "unknown-outcome",
     "has lost the session, and with it the call. Whether it has done what was asked is unknown",

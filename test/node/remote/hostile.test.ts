@@ -57,7 +57,11 @@ describe("a call says so and ends if the server", () => {
       (_, response) => void response.writeHead(503).end("no"),
       /answered with status 503/,
     ],
-    ["closes the connection", (_, response) => void response.destroy(), /could not be reached/],
+    [
+      "closes the connection",
+      (_, response) => void response.destroy(),
+      /done what was asked is unknown: The host \S+ could not be reached\./,
+    ],
     [
       "redirects to another host",
       (_, response) => void response.writeHead(307, { location: "https://evil.example/mcp" }).end(),
@@ -70,7 +74,7 @@ describe("a call says so and ends if the server", () => {
           response,
           result(body, { content: [{ type: "text", text: "x".repeat(10 << 20) }] }),
         ),
-      /larger than/,
+      /done what was asked is unknown: .*larger than/,
     ],
     [
       "ends its stream without a result",
