@@ -191,8 +191,7 @@ export class Sessions implements SessionDirectory {
     const learned = Object.fromEntries(all.map(({ ticket, facts }) => [ticket.object, facts]));
     let known: KnownSessions;
     try {
-      const record = this.#objects.getByName(name);
-      known = await retry(async () => record.exchange(learned, until));
+      known = await retry(async () => this.#objects.getByName(name).exchange(learned, until));
     } catch (error) {
       for (const session of sessions ?? []) this.#recordLater(session);
       throw error;

@@ -4,7 +4,7 @@ import { callerKey } from "../../kernel/core/callers.ts";
 import { Fault } from "../../kernel/core/errors.ts";
 import { ANONYMOUS, type Principal } from "../../kernel/core/model.ts";
 import { retry } from "../../kernel/core/retry.ts";
-import { unsettled } from "../../kernel/core/settled.ts";
+import { unsettled, type Settled } from "../../kernel/core/settled.ts";
 import type { CallerTokens } from "../../kernel/storage/caller-tokens.ts";
 import { Chunks } from "./chunks.ts";
 import { limits } from "./limits.ts";
@@ -78,17 +78,18 @@ export class StoredFiles {
 
   /** True if a file of this caller is whole; false while its bytes may still arrive. Throws `invalid_params` if there is none. */
   async isWhole(owner: Principal, id: string): Promise<boolean> {
-    const object = await this.#ofCaller(keyOf(owner));
-    const state = await retry(async () => object.stateOf(id, profileOf(owner)));
+    const place = await this.#placeOf(keyOf(owner));
+    const state = await this.#ask(place, async (object) => object.stateOf(id, profileOf(owner)));
     if (state !== "over") return state === "whole";
     throw new Fault("invalid_params", "The file has not come in time.");
   }
 
   /** The upload whose URL has this token, and its owner; undefined if there is none. */
   async upload(token: string): Promise<OwnedFile<OpenFile> | undefined> {
-    const object = await this.#ofToken(token, "upload");
+    const place = await this.#placeIn(token, "upload");
     const digest = await hexDigest(token);
-    return object && retry(async () => object.upload(digest));
+    if (place === undefined) return undefined;
+    return this.#ask(place, async (object) => object.upload(digest));
   }
 
   /** Stores the next part of an upload. Undefined if there is no such upload. Throws `conflict`, `invalid_request`. */
@@ -97,10 +98,13 @@ export class StoredFiles {
     part: FileRange,
     { body, chosen }: { body: ReadableStream<Uint8Array> | null; chosen?: ChosenFile | undefined },
   ): Promise<OpenFile | undefined> {
-    const object = await this.#ofToken(token, "upload");
-    if (object === undefined) return undefined;
-    const admitted = unsettled(await object.admit(await hexDigest(token), part, chosen));
+    const place = await this.#placeIn(token, "upload");
+    if (place === undefined) return undefined;
+    const digest = await hexDigest(token);
+    const admission = await this.#ask(place, async (object) => object.admit(digest, part, chosen));
+    const admitted = unsettled(admission);
     if (admitted === undefined) return undefined;
+    const object = this.#at(place);
     const { bucket } = this.#store;
     const { length, key } = admitted;
     const whole = new FixedLengthStream(length);
@@ -121,9 +125,25 @@ export class StoredFiles {
       const [put, sent] = await Promise.allSettled([stored, send(stored)]);
       if (sent.status === "rejected") throw sent.reason;
       if (put.status === "rejected") throw bucketFailed(put.reason);
-      return unsettled(await object.arrived(admitted));
     } catch (error) {
       await Promise.allSettled([bucket.delete(key), object.failed(admitted)]);
+      throw error;
+    }
+    const arrival = await object.arrived(admitted).catch((cause: unknown) => {
+      throw cutOff(cause);
+    });
+    return this.#recorded(key, arrival);
+  }
+
+  /**
+   * Deletes bytes in the bucket that were not recorded. Where no answer says so, they may have been: then they stay until the
+   * time of their file is over.
+   */
+  async #recorded<T>(key: string, recording: Settled<T>): Promise<T> {
+    try {
+      return unsettled(recording);
+    } catch (error) {
+      await this.#store.bucket?.delete(key).catch(() => {});
       throw error;
     }
   }
@@ -140,8 +160,9 @@ export class StoredFiles {
   async #create(owner: Principal, spec: FileDetails): Promise<string> {
     const id = newName();
     const link = await hexDigest(await this.linkToken(owner, id));
-    const object = await this.#ofCaller(keyOf(owner));
-    unsettled(await object.create({ ...spec, id, link, owner: ownerOf(owner) }));
+    const place = await this.#placeOf(keyOf(owner));
+    const file = { ...spec, id, link, owner: ownerOf(owner) };
+    unsettled(await this.#ask(place, async (object) => object.create(file)));
     return id;
   }
 
@@ -153,33 +174,37 @@ export class StoredFiles {
   /** Adds bytes to a file of a servlet. To add them again changes nothing. */
   async append(owner: Principal, { id, start }: { id: string; start: number }, bytes: Uint8Array) {
     const { bucket } = this.#store;
-    const object = await this.#ofCaller(keyOf(owner));
+    const place = await this.#placeOf(keyOf(owner));
     const of = { id, start, length: bytes.length, profile: profileOf(owner) };
-    const key = unsettled(await object.admitAppend(of));
+    const key = unsettled(await this.#ask(place, async (object) => object.admitAppend(of)));
     if (key === undefined) return;
     if (bucket === undefined) {
-      unsettled(await object.append(of, bytes));
+      unsettled(await this.#ask(place, async (object) => object.append(of, bytes)));
       return;
     }
-    let isAdded = false;
+    const remove = () => bucket.delete(key).catch(() => {});
     try {
       await bucket.put(key, bytes);
-      isAdded = unsettled(await object.append(of, { key }));
-    } finally {
-      if (!isAdded) await bucket.delete(key).catch(() => {});
+    } catch (error) {
+      await remove();
+      throw error;
     }
+    // Not asked again: a second answer would say that the bytes were added before.
+    const isAdded = await this.#recorded(key, await this.#at(place).append(of, { key }));
+    if (!isAdded) await remove();
   }
 
   /** Ends a file of a servlet: it is whole. */
   async finish(owner: Principal, id: string): Promise<StoredFile> {
-    const object = await this.#ofCaller(keyOf(owner));
-    return unsettled(await object.finish(id, profileOf(owner)));
+    const place = await this.#placeOf(keyOf(owner));
+    const profile = profileOf(owner);
+    return unsettled(await this.#ask(place, async (object) => object.finish(id, profile)));
   }
 
   /** A whole file of this caller. Throws `invalid_params` if there is none. */
   async open(owner: Principal, id: string): Promise<StoredFile> {
-    const object = await this.#ofCaller(keyOf(owner));
-    const file = await retry(async () => object.file(id, profileOf(owner)));
+    const place = await this.#placeOf(keyOf(owner));
+    const file = await this.#ask(place, async (object) => object.file(id, profileOf(owner)));
     if (file !== undefined) return file;
     throw new Fault(
       "invalid_params",
@@ -194,8 +219,8 @@ export class StoredFiles {
     const length = Math.min(part.length, size - start);
     const bytes = new Uint8Array(length);
     let at = 0;
-    const object = await this.#ofCaller(keyOf(owner));
-    for await (const piece of this.#bytesOf(object, id, { start, length })) {
+    const place = await this.#placeOf(keyOf(owner));
+    for await (const piece of this.#bytesOf(place, id, { start, length })) {
       const some = piece instanceof ReadableStream ? await new Response(piece).bytes() : piece;
       bytes.set(some, at);
       at += some.length;
@@ -205,15 +230,16 @@ export class StoredFiles {
 
   /** The whole file whose URL has this token, and its owner; undefined if there is none. */
   async download(token: string): Promise<OwnedFile<StoredFile> | undefined> {
-    const object = await this.#ofToken(token, "download");
+    const place = await this.#placeIn(token, "download");
     const digest = await hexDigest(token);
-    return object && retry(async () => object.download(digest));
+    if (place === undefined) return undefined;
+    return this.#ask(place, async (object) => object.download(digest));
   }
 
   /** The bytes of a part of a file, of which little is in memory at once: with a bucket, the platform pipes them. */
   async stream(owner: Principal, id: string, part: FileRange): Promise<ReadableStream<Uint8Array>> {
     const { readable, writable } = new FixedLengthStream(part.length);
-    const pieces = this.#bytesOf(await this.#ofCaller(keyOf(owner)), id, part);
+    const pieces = this.#bytesOf(await this.#placeOf(keyOf(owner)), id, part);
     const send = async () => {
       for await (const piece of pieces)
         if (piece instanceof ReadableStream) await piece.pipeTo(writable, { preventClose: true });
@@ -227,34 +253,34 @@ export class StoredFiles {
 
   /** The newest files of a caller at all endpoints, and how many there are. */
   async list(owner: Principal): Promise<{ files: ListedFile[]; count: number }> {
-    const object = await this.#ofCaller(keyOf(owner));
-    return retry(async () => object.list(limits.shownFiles));
+    const place = await this.#placeOf(keyOf(owner));
+    return this.#ask(place, async (object) => object.list(limits.shownFiles));
   }
 
   /** Deletes a file of this caller, if there is one. */
   async delete(owner: Principal, id: string): Promise<void> {
-    const object = await this.#ofCaller(keyOf(owner));
-    await retry(async () => object.delete(id));
+    const place = await this.#placeOf(keyOf(owner));
+    await this.#ask(place, async (object) => object.delete(id));
   }
 
   /** Deletes all files of a caller, by its key. */
   async forget(caller: string): Promise<void> {
-    const object = await this.#ofCaller(caller);
-    await retry(async () => object.forget());
+    await this.#ask(await this.#placeOf(caller), async (object) => object.forget());
   }
 
   async *#bytesOf(
-    object: Stub,
+    place: string,
     id: string,
     part: FileRange,
   ): AsyncGenerator<Uint8Array | ReadableStream<Uint8Array>> {
     if (part.length === 0) return;
     const end = part.start + part.length;
-    for (const { start, length, key } of await retry(async () => object.pieces(id, part))) {
+    const pieces = await this.#ask(place, async (object) => object.pieces(id, part));
+    for (const { start, length, key } of pieces) {
       const offset = Math.max(0, part.start - start);
       const count = Math.min(start + length, end) - start - offset;
       if (key === undefined) {
-        const piece = await retry(async () => object.piece(id, start));
+        const piece = await this.#ask(place, async (object) => object.piece(id, start));
         if (piece === undefined) throw missing();
         yield piece.subarray(offset, offset + count);
         continue;
@@ -265,14 +291,18 @@ export class StoredFiles {
     }
   }
 
-  async #ofCaller(caller: string): Promise<Stub> {
-    return this.#at(await this.#store.tokens.placeOf(caller));
+  #placeOf(caller: string): Promise<string> {
+    return this.#store.tokens.placeOf(caller);
   }
 
-  /** The object in which a token may be known; undefined for a token that this server has not made. */
-  async #ofToken(token: string, use: TokenUse): Promise<Stub | undefined> {
-    const place = await this.#store.tokens.placeIn(token, useOf(use));
-    return place === undefined ? undefined : this.#at(place);
+  /** Where a token may be known; undefined for a token that this server has not made. */
+  #placeIn(token: string, use: TokenUse): Promise<string | undefined> {
+    return this.#store.tokens.placeIn(token, useOf(use));
+  }
+
+  /** Asks an object for what may be repeated: again if it dies, as its stub is of no more use then. */
+  #ask<T>(place: string, work: (object: Stub) => Promise<T>): Promise<T> {
+    return retry(() => work(this.#at(place)));
   }
 
   #at(place: string): Stub {

@@ -117,10 +117,11 @@ export class TransfersObject extends DurableObject<object> {
     this.#server = server;
   }
 
-  /** Makes a file without bytes. Throws `invalid_params` if the caller has no room for it, and `too_many`. */
+  /** Makes a file without bytes, once. Throws `invalid_params` if the caller has no room for it, and `too_many`. */
   create(file: NewFile): Promise<Settled<void>> {
     const { id, name, mimeType, size, owner, servlet, upload, link, request } = file;
     return settled(async () => {
+      if (this.#row(id) !== undefined) return;
       const by = { ...(servlet && { servlet }), ...(request && { request }) };
       const details: Details = { name, mimeType, owner, ...by };
       if (size !== undefined) demandFileSize(size);
