@@ -57,6 +57,11 @@ const SLOW: Step[] = [
     name: "simulate unattended runs",
     command: "npm run --silent simulate -- --unattended --seeds 1..5000",
   },
+  { name: "simulate files", command: "npm run --silent simulate -- --files --seeds 1..2000" },
+  {
+    name: "simulate remote calls",
+    command: "npm run --silent simulate -- --remote --seeds 1..2000",
+  },
   {
     name: "simulate Python",
     command:

@@ -5,7 +5,8 @@ import { makeBundle } from "../../../src/tools/bundle/bundle.ts";
 import { servedFrom } from "../../../src/tools/bundle/served.ts";
 import { OBJECTS, TEST_OBJECTS } from "../objects.ts";
 import type { Class } from "./object.ts";
-import { apiKey, HOOK_KEY } from "./unattended-clients.ts";
+import { apiKey } from "./caller.ts";
+import { HOOK_KEY } from "./unattended-clients.ts";
 
 /** The code under test, with the servlet that follows plans. */
 export interface Deployment {
@@ -46,15 +47,42 @@ export async function loadDeployment(
 }
 
 /** A deployment with a servlet that has schedules, a webhook and events, and two callers. */
-export async function loadUnattendedDeployment(): Promise<Deployment> {
-  const deployment = await loadDeployment((servlets) =>
-    servlets.filter(({ name }) => name === "unattended"),
-  );
+export const loadUnattendedDeployment = (): Promise<Deployment> =>
+  loadOwnDeployment((servlets) => servlets.filter(({ name }) => name === "unattended"));
+
+/** A deployment with a servlet that reads and makes files. */
+export const loadTransfersDeployment = (): Promise<Deployment> =>
+  loadOwnDeployment((servlets) => variantsOf(servlets, "copying", ["check", "make"]));
+
+/** A deployment with a servlet of two MCP servers of others. */
+export const loadRemoteDeployment = (): Promise<Deployment> =>
+  loadOwnDeployment((servlets) => {
+    const tools = ["modern_do", "modern_ask", "older_do", "older_ask"];
+    const [plain, always] = variantsOf(servlets, "remoting", tools);
+    const manifest = { ...plain.manifest, prefix: "kept", state: "caller" };
+    return [plain, always, { ...plain, name: "kept", manifest }];
+  });
+
+/** A servlet, and the same with calls that are always tasks. */
+function variantsOf(servlets: Servlet[], name: string, tools: readonly string[]): Servlet[] {
+  const plain = servlets.find((one) => one.name === name);
+  const always = Object.fromEntries(tools.map((tool) => [tool, { task: "always" }]));
+  const manifest = { ...plain.manifest, prefix: "always", tools: always };
+  return [plain, { ...plain, name: "always", manifest }];
+}
+
+/** A deployment with two callers that have keys, and all kinds of objects. */
+async function loadOwnDeployment(choose: (servlets: Servlet[]) => Servlet[]): Promise<Deployment> {
+  const deployment = await loadDeployment(choose);
   const keys = [0, 1].map((caller) => [
     `caller${caller}`,
     createHash("sha256").update(apiKey(caller)).digest("hex"),
   ]);
-  const own = { HOOK_STANDARD: HOOK_KEY, API_KEYS: JSON.stringify(Object.fromEntries(keys)) };
+  const own = {
+    HOOK_STANDARD: HOOK_KEY,
+    API_KEYS: JSON.stringify(Object.fromEntries(keys)),
+    PUBLIC_URL: "https://own.example",
+  };
   // Nor are the notices of changes, of which there are many.
   const { USAGE: _usage, HUBS: _hubs, ...bindings }: Record<string, string> = TEST_OBJECTS;
   return { ...deployment, bindings, variables: { ...deployment.variables, ...own } };

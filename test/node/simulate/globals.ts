@@ -140,6 +140,22 @@ export function replaceGlobals(
       }
     };
 
+  class FixedLength extends TransformStream<Uint8Array, Uint8Array> {
+    constructor(length: number) {
+      let left = length;
+      super({
+        transform: (chunk, controller) => {
+          left -= chunk.length;
+          if (left < 0) throw new TypeError("more bytes than announced");
+          controller.enqueue(chunk);
+        },
+        flush: () => {
+          if (left > 0) throw new TypeError("fewer bytes than announced");
+        },
+      });
+    }
+  }
+
   const { Request: NativeRequest } = globalThis;
   const requests: Request[] = [];
   /** Node collects a request of which nobody holds more than the signal, which never aborts then; Workers do not. */
@@ -175,6 +191,7 @@ export function replaceGlobals(
     Blob: SimulatedBlob,
     CompressionStream: whole(deflateRawSync),
     DecompressionStream: whole(inflateRawSync),
+    FixedLengthStream: FixedLength,
     Request: KeptRequest,
     fetch: (input: Request | URL, init?: RequestInit) => send(new Request(input, init)),
     console: {

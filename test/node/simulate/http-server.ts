@@ -1,4 +1,6 @@
-import type { Actor } from "./scheduler.ts";
+import { transferred } from "./messages.ts";
+import { Events, RemoteServers, type RemoteAnswer } from "./remote-servers.ts";
+import { newActor, type Actor } from "./scheduler.ts";
 import type { Platform } from "./platform.ts";
 
 /** A request that has arrived at the server on the internet. */
@@ -36,12 +38,14 @@ export class HttpServer {
   readonly deliveries: DeliveredEvent[] = [];
   /** Labels of requests that were not answered as they should be, so that the next try may be told something else. */
   readonly troubled = new Set<string>();
+  readonly remotes: RemoteServers;
   readonly #platform: Platform;
   readonly #unreliable: number;
 
   constructor(platform: Platform, unreliable: number) {
     this.#platform = platform;
     this.#unreliable = unreliable;
+    this.remotes = new RemoteServers(platform.scheduler.chance);
   }
 
   async fetch(request: Request): Promise<Response> {
@@ -88,6 +92,15 @@ export class HttpServer {
           "arrival",
           () => undefined,
           () => {
+            if (label === "mcp") {
+              const answer = this.#passOn(request, body, fate);
+              if (over || fate === "silent") return;
+              if (fate === "cut") return stop();
+              over = true;
+              signal.removeEventListener("abort", stop);
+              const response = transferred(answer, REMOTE, actor, platform) as Response;
+              return settle(() => response);
+            }
             if (delivery !== undefined) delivery.hasArrived = true;
             const arrival = this.#arrive({
               label,
@@ -107,6 +120,22 @@ export class HttpServer {
         );
       });
     });
+  }
+
+  /** The answer of another MCP server; where it is unreliable, it may have begun anew, and its streams break. */
+  #passOn({ url, method, headers }: Request, body: string, fate: string): Response {
+    const { scheduler, isFaulty } = this.#platform;
+    const { chance } = scheduler;
+    if (isFaulty && chance.of(this.#unreliable / 10)) this.remotes.restart();
+    const answer: RemoteAnswer =
+      fate === "bad"
+        ? { status: 503, headers: {}, body: "bad" }
+        : this.remotes.answer(new URL(url), method, headers, body);
+    const { status, headers: own, body: given } = answer;
+    scheduler.note(`${method} ${url} ${body.slice(0, 140)}: ${status}`, "internet");
+    const isCut = isFaulty && chance.of(this.#unreliable);
+    const sent = given instanceof Events ? streamOf(given, headers, isCut) : given;
+    return new Response(sent, { status, headers: own });
   }
 
   #arrive({
@@ -139,6 +168,26 @@ export class HttpServer {
     );
     return arrival;
   }
+}
+
+/** Other MCP servers. */
+const REMOTE = newActor("remote");
+
+/** The events that a client has not read; it ends after the first of them if `isCut`. */
+function streamOf(events: Events, headers: Headers, isCut: boolean): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let isOver = false;
+  return new ReadableStream({
+    start(controller) {
+      events.read(Number(headers.get("last-event-id")?.split("-")[1] ?? 0), (text) => {
+        if (isOver) return;
+        if (text !== undefined) controller.enqueue(encoder.encode(text));
+        isOver = isCut || text === undefined;
+        if (isOver) controller.close();
+      });
+    },
+    cancel: () => void (isOver = true),
+  });
 }
 
 /** What the receiver of a webhook answers to this verification; undefined for another body. */

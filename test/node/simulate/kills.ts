@@ -12,8 +12,11 @@ const call = (client: Call["client"], tool: string, program: Step[], caller = 0)
   caller,
 });
 
-/** Small scenes of servlets that keep state: each is played with a death at each of its events. */
-const SCENES: Call[][] = [
+const send: Step = { do: "send", bytes: 5000 };
+const make: Step = { do: "make", bytes: 600_000 };
+
+/** Small scenes, each of which is played with a death at each of its events: first those of servlets that keep state. */
+const SCENES: (Call[] | Pick<Scene, "calls" | "hasBucket">)[] = [
   [call("rounds", "kc-plan", [keep, tally, post, keep])],
   [call("tasks", "kc-plan_always", [post, keep, tally])],
   [call("session", "ks-plan", [keep, post, tally])],
@@ -39,9 +42,17 @@ const SCENES: Call[][] = [
     call("tasks", "kv-plan_always", [keep, { do: "call", branches: [[keep]], tools: ["kc-plan"] }]),
   ],
   [call("files", "filing-do", [keep, { do: "crash" }, keep]), call("files", "filing-do", [keep])],
+  [call("copier", "copying", [send])],
+  [call("copier", "always", [make])],
+  { calls: [call("copier", "copying", [send])], hasBucket: true },
+  { calls: [call("copier", "always", [make])], hasBucket: true },
+  [call("passer", "remoting", [{ do: "ask", keys: ["modern"] }])],
+  [call("passer", "always", [{ do: "ask", keys: ["older"] }])],
+  [call("passer", "kept", [{ do: "do", keys: ["modern"] }])],
+  [call("passer", "kept", [{ do: "ask", keys: ["older"] }])],
 ];
 
-const KINDS = ["ServletState", "Task", "Session", "Worker"];
+const KINDS = ["ServletState", "Task", "Session", "States", "Transfers", "Worker"];
 /** Later ones are those of a client that looks at a task which is over. */
 const MOST_EVENTS = 250;
 
@@ -50,8 +61,9 @@ const MOST_EVENTS = 250;
  * kind, or before each `every`th event of one kind in turn.
  */
 export async function* killed(every?: number): AsyncGenerator<Outcome> {
-  for (const [at, calls] of SCENES.entries()) {
-    const scene: Scene = { seed: at + 1, steps: 10_000, calls, faults: NO_FAULTS, unreliable: 0 };
+  for (const [at, given] of SCENES.entries()) {
+    const own = Array.isArray(given) ? { calls: given } : given;
+    const scene: Scene = { ...own, seed: at + 1, steps: 10_000, faults: NO_FAULTS, unreliable: 0 };
     const whole = await play(scene);
     yield whole;
     const events = Math.min(whole.events, MOST_EVENTS);

@@ -43,24 +43,34 @@ export class Line {
 export function transferred(value: unknown, from: Actor, to: Actor, post: Post): unknown {
   if (value instanceof Response) {
     const { status, headers } = value;
-    const body = value.body === null ? null : streamed(value.body, from, to, post);
+    const body = value.body === null ? null : streamed(value.body, from, lineTo(to, post));
     return new Response(body, { status, headers });
   }
-  if (value instanceof ReadableStream) return streamed(value, from, to, post);
+  if (value instanceof ReadableStream) return streamed(value, from, lineTo(to, post));
   return structuredClone(value);
 }
+
+/** Where the chunks of a stream arrive: the actor may be known only when the first does. */
+interface Destination {
+  scheduler: Scheduler;
+  line: Line;
+  to: () => Actor | undefined;
+}
+
+const lineTo = (actor: Actor, { scheduler }: Post): Destination => {
+  const to = () => actor;
+  return { scheduler, line: new Line(scheduler, to), to };
+};
 
 /**
  * The stream on its way to another actor. Its chunks leave at once: workerd sends the bytes of a stream that is written
  * in JavaScript before what the object has stored is confirmed.
  */
-function streamed(
+export function streamed(
   source: ReadableStream<Uint8Array>,
   from: Actor,
-  to: Actor,
-  { scheduler }: Post,
+  { scheduler, line, to }: Destination,
 ): ReadableStream<Uint8Array> {
-  const line = new Line(scheduler, () => to);
   const reader = source.getReader();
   let isOver = false;
   let broke: (reason: unknown) => void = () => {};
@@ -82,6 +92,7 @@ function streamed(
             const { done, value } = await reader.read();
             if (!from.isAlive) return;
             line.send(done ? "the stream ends" : "a chunk", () => {
+              if (!isOver) bind();
               if (isOver) return;
               if (done) end(() => controller.close());
               else controller.enqueue(value);
@@ -104,6 +115,12 @@ function streamed(
     { highWaterMark: 0 },
   );
   // Where its reader dies, the source learns of it too.
+  let reached: Actor | undefined;
+  const bind = () => {
+    if (reached === undefined) to()?.pending.add(gone);
+    reached ??= to();
+    if (reached === undefined || reached !== to()) gone();
+  };
   const gone = () => {
     if (isOver) return;
     isOver = true;
@@ -114,6 +131,7 @@ function streamed(
       });
     }
   };
-  to.pending.add(gone);
+  reached = to();
+  reached?.pending.add(gone);
   return stream;
 }

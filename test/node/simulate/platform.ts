@@ -235,10 +235,15 @@ export class Platform {
           scheduler.after(scheduler.latency(), "the client has left", actor, () => gone.abort());
         });
       }
+      const body =
+        init.body instanceof ReadableStream
+          ? { body: transferred(init.body, client, actor, this) as ReadableStream, duplex: "half" }
+          : {};
       scheduler.after(scheduler.latency(), "request", actor, () => {
         void (async () => {
           const request = new Request(`http://localhost:8787${path}`, {
             ...init,
+            ...body,
             signal: gone.signal,
           });
           const response = await Promise.resolve(server.fetch(request)).catch((error: unknown) => {

@@ -13,6 +13,8 @@ export interface Step {
   branches?: Step[][];
   /** The tools that follow the branches of a call. */
   tools?: string[];
+  /** Of a file that is sent or made. */
+  bytes?: number;
   /** Goes on where its client cannot be asked. */
   catches?: boolean;
 }
@@ -192,6 +194,30 @@ const UNATTENDED_STEPS: Record<"scheduler" | "sender" | "subscriber", Maker[]> =
 export const unattended = (client: keyof typeof UNATTENDED_STEPS, chance: Chance): Step[] =>
   Array.from({ length: 2 + chance.below(7) }, () => chance.pick(UNATTENDED_STEPS[client])(chance));
 
+const bytesOf = (chance: Chance) =>
+  chance.pick([0, 1, 5000, 5000, 150_000, 150_000, 600_000, 1_300_000, 2_200_000]);
+
+/** The steps of clients of files and of remote servers, each as likely as it stands here. */
+const PASSED_STEPS: Record<"copier" | "passer", Maker[]> = {
+  copier: [
+    (chance) => ({ do: "send", bytes: bytesOf(chance), ms: chance.pick([0, 0, 1000]) }),
+    (chance) => ({ do: "send", bytes: bytesOf(chance), ms: chance.pick([0, 0, 1000]) }),
+    (chance) => ({ do: "make", bytes: bytesOf(chance), ms: chance.pick([0, 0, 1000]) }),
+    (chance) => ({ do: "leave", bytes: bytesOf(chance) }),
+    () => ({ do: "check" }),
+    (chance) => ({ do: "sleep", ms: chance.pick([SECOND, 14 * 60 * SECOND, 3 * HOUR, 25 * HOUR]) }),
+  ],
+  passer: [
+    (chance) => ({ do: "do", keys: [chance.pick(["modern", "modern", "older"])] }),
+    (chance) => ({ do: "ask", keys: [chance.pick(["modern", "older"])] }),
+    (chance) => ({ do: "sleep", ms: chance.pick([SECOND, 600 * SECOND, 10 * HOUR]) }),
+  ],
+};
+
+/** The program of such a client. */
+export const passing = (client: keyof typeof PASSED_STEPS, chance: Chance): Step[] =>
+  Array.from({ length: 1 + chance.below(5) }, () => chance.pick(PASSED_STEPS[client])(chance));
+
 /** Calls that each add a line to a file; some crash once they have. */
 export const logging = (chance: Chance): Step[] =>
   Array.from({ length: 1 + chance.below(4) }, () => ({ do: chance.of(0.2) ? "crash" : "keep" }));
@@ -256,7 +282,7 @@ export const described = (steps: Step[]): string =>
         const calls = step.branches!.map((one, nth) => `${step.tools![nth]}: ${described(one)}`);
         return `call(${calls.join(" | ")})`;
       }
-      const about = step.method ?? step.ms ?? step.timeout ?? step.keys?.join("");
+      const about = step.method ?? step.bytes ?? step.ms ?? step.timeout ?? step.keys?.join("");
       return about === undefined ? step.do : `${step.do} ${about}`;
     })
     .join(", ");

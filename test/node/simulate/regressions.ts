@@ -15,6 +15,7 @@ const FAILED: [
   program: Step[],
   faults: Partial<Faults>,
   tool?: string,
+  more?: Pick<Scene, "hasBucket">,
 ][] = [
   [
     "a retry of a carried call repeats its requests without their key",
@@ -155,6 +156,17 @@ const FAILED: [
     { killAt: { event: 29, kind: "Worker" }, full: 0.1, budget: 6 },
     "plan",
   ],
+  [
+    "bytes in the bucket are deleted, although the object has recorded them before it died",
+    "copier",
+    [
+      { do: "send", bytes: 5000 },
+      { do: "send", bytes: 5000 },
+    ],
+    { killAt: { event: 56, kind: "Transfers" } },
+    "copying",
+    { hasBucket: true },
+  ],
   ["two ways to go on share Math.random", "rounds", [roll, elicit, roll], {}],
 ];
 
@@ -166,9 +178,10 @@ function toolFor(client: Call["client"], program: Step[]): string {
 
 /** Each with some seeds: a change of the simulation changes what one seed does. */
 export const regressions = (seeds: number): [what: string, scenes: Scene[]][] =>
-  FAILED.map(([what, client, program, faults, tool = toolFor(client, program)]) => [
+  FAILED.map(([what, client, program, faults, tool = toolFor(client, program), more]) => [
     what,
     Array.from({ length: seeds }, (_, at) => ({
+      ...more,
       seed: at + 1,
       steps: 600,
       calls: [{ client, tool, program }],

@@ -51,6 +51,11 @@ export const RULES = {
   "events in order": "Readers get events in the order in which they were emitted, all in the same",
   "events are delivered":
     "A receiver gets each event while its subscription lives, with the same id each time",
+  "files are whole":
+    "A tool and a link give exactly the bytes of a file, from when its sender or maker has heard of it",
+  "uploads go on":
+    "An upload goes on from the bytes that have arrived, of which none are lost, or ends with an error that says why",
+  "stored as counted": "The files of a caller take as much of its room as is stored of them",
   "nothing is left": "When the time of a call is over, nothing of it is stored",
   "no failure of ours": "No request is answered by an internal error but for a fault",
 } as const;

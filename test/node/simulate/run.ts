@@ -4,8 +4,10 @@ import { killed } from "./kills.ts";
 import { regressions } from "./regressions.ts";
 import {
   callingSceneOf,
+  remoteSceneOf,
   sceneOf,
   statefulSceneOf,
+  transfersSceneOf,
   unattendedSceneOf,
   type Scene,
 } from "./scene.ts";
@@ -15,9 +17,10 @@ import { shrunken } from "./shrink.ts";
  * `npm run simulate -- --seed 7` plays one seed and prints all that happens; `--seeds 1..10000` plays many
  * (`10..1` the other way round) and prints the smallest scene found for each that fails. `--state` plays scenes of
  * servlets that keep state, `--calls` of servlets that call others, `--unattended` of schedules,
- * webhooks and events, and `--python` has servlets in Python. `--steps` is
+ * webhooks and events, `--files` of files that clients send and servlets make, `--remote` of calls that are passed on to
+ * other MCP servers, and `--python` has servlets in Python. `--steps` is
  * during how many events there are faults. `--strict` lets known holes fail too, `--digests` prints a digest of each trace, `--regressions` plays the scenes that have failed before, with so many
- * `--tries` of each, and `--kills` plays small scenes of servlets that keep state with a death before each event: of each
+ * `--tries` of each, and `--kills` plays small scenes with a death before each event: of each
  * kind of object, or with `--every 4` before each fourth event, of one kind in turn. `--and` stands between several of
  * these, which one process plays one after another.
  */
@@ -28,6 +31,8 @@ const OPTIONS = {
   state: { type: "boolean", default: false },
   calls: { type: "boolean", default: false },
   unattended: { type: "boolean", default: false },
+  files: { type: "boolean", default: false },
+  remote: { type: "boolean", default: false },
   python: { type: "boolean", default: false },
   strict: { type: "boolean", default: false },
   kills: { type: "boolean", default: false },
@@ -58,11 +63,14 @@ function run(values: Values): Promise<boolean> {
   return values.seed === undefined ? playMany(values) : playOne(Number(values.seed), values);
 }
 
-function sceneFor(seed: number, { state, calls, unattended, steps, python }: Values): Scene {
+function sceneFor(seed: number, values: Values): Scene {
+  const { state, calls, unattended, files, remote, steps, python } = values;
   const makers = [
     calls && callingSceneOf,
     state && statefulSceneOf,
     unattended && unattendedSceneOf,
+    files && transfersSceneOf,
+    remote && remoteSceneOf,
   ];
   const make = makers.find((one) => one !== false) ?? sceneOf;
   return { ...make(seed, Number(steps)), ...(python && { language: "python" }) };

@@ -6,6 +6,7 @@ import {
   isKeeping,
   keeping,
   logging,
+  passing,
   program,
   returning,
   unanswered,
@@ -23,13 +24,19 @@ export interface Scene {
   faults: Faults;
   /** How often the internet does something else than to answer. */
   unreliable: number;
+  /** True if callers have room for few bytes of files, and if these are in a bucket. */
+  isNarrow?: boolean;
+  hasBucket?: boolean;
   /** In which the servlet that follows plans is written, if not in TypeScript. */
   language?: "python";
 }
 
 export interface Call {
-  client: "tasks" | "rounds" | "session" | "files" | Other | Unattended;
-  /** "" for clients of what is unattended, whose programs have no tool. */
+  client: "tasks" | "rounds" | "session" | "files" | Other | Unattended | "copier" | "passer";
+  /**
+   * "" for clients of what is unattended, whose programs have no tool; for those of files and of remote servers, the
+   * prefix of their servlet.
+   */
   tool: string;
   program: Step[];
   /** Who calls, by number; calls without one have the same caller. */
@@ -46,8 +53,14 @@ type Other = (typeof OTHERS)[number];
 const UNATTENDED = ["scheduler", "sender", "subscriber"] as const;
 type Unattended = (typeof UNATTENDED)[number];
 
-export const isUnattended = ({ client }: Pick<Call, "client">): boolean =>
-  UNATTENDED.some((one) => one === client);
+/** What a client is a client of that has a servlet of its own; undefined for one of servlets that follow plans. */
+export function ownWorldOf({
+  client,
+}: Pick<Call, "client">): "unattended" | "transfers" | "remote" | undefined {
+  if (client === "copier") return "transfers";
+  if (client === "passer") return "remote";
+  return UNATTENDED.some((one) => one === client) ? "unattended" : undefined;
+}
 
 /** A call of one of the other clients. */
 function otherCall(chance: Chance): Call {
@@ -222,31 +235,60 @@ export function callingSceneOf(seed: number, faultySteps: number): Scene {
 /** The scene of a seed with schedules, a webhook and events, and runs for which no client waits. */
 export function unattendedSceneOf(seed: number, faultySteps: number): Scene {
   const chance = new Chance(seed * 5653 + 41);
-  const some = (most: number) => (chance.of(0.5) ? 0 : most * chance.next());
   const calls = Array.from({ length: 1 + chance.below(3) }, (): Call => {
     const client = chance.pick(UNATTENDED);
     return { client, caller: chance.below(2), tool: "", program: unattended(client, chance) };
   });
-  const dying = ["Schedules", "Hooks", "Events", "Task"];
+  const faults = faultsOf(seed, chance, ["Schedules", "Hooks", "Events", "Task"]);
   return {
     seed,
     steps: faultySteps,
     calls,
-    faults: {
-      ...NO_FAULTS,
-      death: some(0.05),
-      deaths: chance.of(0.5) ? { [chance.pick(dying)]: 0.2 } : {},
-      outage: some(0.01),
-      eviction: some(0.05),
-      loss: some(0.1),
-      requestDeath: some(0.05),
-      lateAlarm: some(0.2),
-      repeatedAlarm: some(0.1),
-      jump: some(0.01),
-      skewMs: chance.of(0.5) ? 0 : chance.below(1000),
-      budget: chance.pick([1, 2, 4, 12, 40]),
-      ...wrongTimes(seed, calls),
-    },
-    unreliable: some(0.4),
+    faults,
+    unreliable: chance.of(0.5) ? 0 : 0.4 * chance.next(),
   };
+}
+
+/** Faults of scenes in which clients send requests that are not calls. */
+function faultsOf(seed: number, chance: Chance, dying: readonly string[]): Faults {
+  const some = (most: number) => (chance.of(0.5) ? 0 : most * chance.next());
+  return {
+    ...NO_FAULTS,
+    death: some(0.05),
+    deaths: chance.of(0.5) ? { [chance.pick(dying)]: 0.2 } : {},
+    outage: some(0.01),
+    eviction: some(0.05),
+    loss: some(0.1),
+    requestDeath: some(0.05),
+    lateAlarm: some(0.2),
+    repeatedAlarm: some(0.1),
+    jump: some(0.01),
+    skewMs: chance.of(0.5) ? 0 : chance.below(1000),
+    budget: chance.pick([1, 2, 4, 12, 40]),
+    ...wrongTimes(seed, []),
+  };
+}
+
+/** The scene of a seed in which clients send files, and servlets read and make them. */
+export function transfersSceneOf(seed: number, faultySteps: number): Scene {
+  const chance = new Chance(seed * 3571 + 19);
+  const calls = Array.from({ length: 1 + chance.below(2) }, (_, caller): Call => {
+    const tool = chance.pick(["copying", "always"]);
+    return { client: "copier", caller, tool, program: passing("copier", chance) };
+  });
+  const faults = faultsOf(seed, chance, ["Transfers", "Task", "Worker"]);
+  const [isNarrow, hasBucket] = [chance.of(0.3), chance.of(0.4)];
+  return { seed, steps: faultySteps, calls, faults, unreliable: 0, isNarrow, hasBucket };
+}
+
+/** The scene of a seed in which servlets pass calls on to MCP servers of others. */
+export function remoteSceneOf(seed: number, faultySteps: number): Scene {
+  const chance = new Chance(seed * 2633 + 7);
+  const calls = Array.from({ length: 1 + chance.below(2) }, (_, caller): Call => {
+    const tool = chance.pick(["remoting", "always", "kept"]);
+    return { client: "passer", caller, tool, program: passing("passer", chance) };
+  });
+  const faults = faultsOf(seed, chance, ["States", "Task", "ServletState"]);
+  const unreliable = chance.of(0.5) ? 0 : 0.3 * chance.next();
+  return { seed, steps: faultySteps, calls, faults, unreliable };
 }

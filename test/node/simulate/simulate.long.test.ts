@@ -45,6 +45,18 @@ describe("durable calls in a simulated world", { timeout: 300_000 }, () => {
     expect(digests(backward!)).toEqual(digests(forward!));
   });
 
+  test("20 seeds of files and 20 of calls of other MCP servers break no rule, and play the same in the opposite order", async () => {
+    for (const kind of ["--files", "--remote"]) {
+      const [forward, backward] = await play(
+        `${kind} --digests --seeds 30..49`,
+        `${kind} --digests --seeds 49..30`,
+      );
+      expect(forward).toContain("No seed fails.");
+      expect(digests(forward!)).toHaveLength(20);
+      expect(digests(backward!)).toEqual(digests(forward!));
+    }
+  });
+
   test("scenes and seeds that have failed before pass", async () => {
     const [scenes, ...seeds] = await play(
       "--regressions",
@@ -55,7 +67,7 @@ describe("durable calls in a simulated world", { timeout: 300_000 }, () => {
     for (const output of seeds) expect(output).toMatch(/^trace (?![^]*VIOLATION)/m);
   });
 
-  test("state and files are old or new after a death at some of its events", async () => {
+  test("state and files are old or new, and calls of other servers are made once, after a death at some of their events", async () => {
     const [output] = await play("--kills --every 17");
     expect(output).toContain("No scene fails.");
   });

@@ -13,7 +13,14 @@ describe("durable calls in a simulated world", () => {
         "--regressions --tries 2",
         "--calls --seeds 1..6",
       ),
-      play("--seeds 26..27", "--state --seeds 11..11", "--seed 28", "--unattended --seeds 1..6"),
+      play(
+        "--seeds 26..27",
+        "--state --seeds 11..11",
+        "--seed 28",
+        "--unattended --seeds 1..6",
+        "--files --seeds 1..4",
+        "--remote --seeds 20..25",
+      ),
     ]);
   });
 
@@ -31,6 +38,14 @@ describe("durable calls in a simulated world", () => {
 
   test("6 seeds of schedules, webhooks and events break no rule", () => {
     expect(second[3]).toContain("No seed fails.");
+  });
+
+  test("4 seeds of files that are sent and made break no rule", () => {
+    expect(second[4]).toContain("No seed fails.");
+  });
+
+  test("6 seeds of calls of other MCP servers break no rule", () => {
+    expect(second[5]).toContain("No seed fails.");
   });
 
   test("scenes that have failed before pass", () => {

@@ -1,20 +1,30 @@
 import { configureLimits } from "../../../src/server/kernel/core/limits.ts";
 import { limits } from "../../../src/server/features/tasks/limits.ts";
 import { processor } from "../../../src/server/kernel/wasm/processor.ts";
-import { loadDeployment, loadPythonDeployment, loadUnattendedDeployment } from "./deployment.ts";
+import {
+  loadDeployment,
+  loadPythonDeployment,
+  loadRemoteDeployment,
+  loadTransfersDeployment,
+  loadUnattendedDeployment,
+} from "./deployment.ts";
 import { replaceGlobals } from "./globals.ts";
 import type { Asking } from "./answer-judge.ts";
 import { judge } from "./judge.ts";
-import type { Violation } from "./rules.ts";
+import type { Against, Violation } from "./rules.ts";
 import type { Attempt } from "./attempt.ts";
+import { Bucket } from "./bucket.ts";
 import { begun } from "./clients.ts";
 import { HttpServer } from "./http-server.ts";
 import type { SimulatedObject } from "./object.ts";
 import { Platform, ROOM } from "./platform.ts";
 import { described, isKeeping, saidMs, toolsIn, type Step } from "./programs.ts";
-import { isUnattended, type Call, type Scene } from "./scene.ts";
+import { judgeRemote, RemoteCaller, type RemoteCall } from "./remote-caller.ts";
+import { ownWorldOf, type Call, type Scene } from "./scene.ts";
 import { innerAttempts, judgeState, scopeOf } from "./state-judge.ts";
 import { BEGINNING, Scheduler } from "./scheduler.ts";
+import { judgeStored } from "./stored-judge.ts";
+import { TransfersClient } from "./transfers-client.ts";
 import { Story, UnattendedClient } from "./unattended-clients.ts";
 import { judgeUnattended, type TaskTimes } from "./unattended-judge.ts";
 
@@ -45,22 +55,35 @@ const load = {
   typescript: () => loadDeployment(),
   python: loadPythonDeployment,
   unattended: loadUnattendedDeployment,
+  transfers: loadTransfersDeployment,
+  remote: loadRemoteDeployment,
 };
+/** Room for the files of a caller. */
+const { callerTransferBytes } = limits;
+const NARROW_BYTES = 3_000_000;
 const deployments: Partial<Record<keyof typeof load, ReturnType<typeof loadDeployment>>> = {};
 
 /** Plays a scene to its end, and judges what was seen. */
 export async function play(scene: Scene): Promise<Outcome> {
-  const isAllUnattended = scene.calls.every(isUnattended);
-  const served = isAllUnattended ? "unattended" : (scene.language ?? "typescript");
+  const own = ownWorldOf(scene.calls[0]!);
+  const served = own ?? scene.language ?? "typescript";
   const deployment = await (deployments[served] ??= load[served]());
-  configureLimits(ROOM);
+  const { isNarrow = false, hasBucket = false } = scene;
+  configureLimits({
+    ...ROOM,
+    callerTransferBytes: isNarrow ? NARROW_BYTES : callerTransferBytes,
+  });
   processor.forget();
   const { bindings, variables, durableObjects, createApp } = deployment;
   const scheduler = new Scheduler(scene.seed);
-  const platform = new Platform(scheduler, scene.faults, bindings, variables, durableObjects);
+  const bucket = hasBucket ? new Bucket() : undefined;
+  const all = { ...variables, ...(bucket && { TRANSFERS_BUCKET: bucket }) };
+  const platform = new Platform(scheduler, scene.faults, bindings, all, durableObjects);
+  if (bucket !== undefined) bucket.platform = platform;
   const internet = new HttpServer(platform, scene.unreliable);
   const restore = replaceGlobals(scheduler, (request) => internet.fetch(request));
   const violations: Violation[] = [];
+  const against: Against = (rule, what) => void violations.push({ rule, what });
   try {
     const app = createApp(platform.env);
     const askings = watchTasks(platform, violations, internet);
@@ -69,15 +92,25 @@ export async function play(scene: Scene): Promise<Outcome> {
       scheduler.note(`${label} (${client}) is ${tool}: ${described(steps)}`, "world");
     }
     const story = new Story();
+    const refusals: string[] = [];
+    const remoteCalls: RemoteCall[] = [];
+    const toleranceMs = 60_000 + 2 * scene.faults.skewMs;
+    const clientOf = (world: ReturnType<Platform["clientWorld"]>, call: (typeof calls)[number]) => {
+      if (own === "transfers")
+        return new TransfersClient(world, call, { against, isNarrow, toleranceMs, refusals });
+      if (own === "remote") return new RemoteCaller(world, call, remoteCalls);
+      return new UnattendedClient(world, call, { story, internet });
+    };
     const run = async (some: typeof calls) => {
       const attended = begun(
-        some.filter((call) => !isUnattended(call)),
+        some.filter((call) => ownWorldOf(call) === undefined),
         (name, caller) =>
           platform.clientWorld(app, name, caller === undefined ? undefined : `203.0.113.${caller}`),
       );
-      const others = some.filter(isUnattended).map((call) => {
+      const withOwn = some.filter((call) => ownWorldOf(call) !== undefined);
+      const others = withOwn.map((call) => {
         const world = platform.clientWorld(app, `client of ${call.label}`);
-        const client = new UnattendedClient(world, call, { story, internet });
+        const client = clientOf(world, call);
         return { world, label: call.label, attempts: [], run: () => client.run() };
       });
       const clients = [...attended, ...others];
@@ -109,7 +142,7 @@ export async function play(scene: Scene): Promise<Outcome> {
     };
     const attempts = await run(calls);
     const lastedMs = scheduler.now - BEGINNING;
-    if (!isAllUnattended && lastedMs > mostMs(attempts, platform.injected))
+    if (own === undefined && lastedMs > mostMs(attempts, platform.injected))
       violations.push({ rule: "on time", what: `it took ${(lastedMs / DAY).toFixed(2)} days` });
     const looks = looksAt(calls);
     attempts.push(...(await run(looks)));
@@ -129,18 +162,28 @@ export async function play(scene: Scene): Promise<Outcome> {
         }),
       );
     }
+    const isFaultless = platform.injected === 0 && scene.unreliable === 0;
+    if (own === "transfers") judgeStored([...platform.objects.values()], { bucket, against });
+    if (isFaultless) for (const refusal of refusals) against("no failure of ours", refusal);
     // Long after, when the time of all is over.
     const late = scheduler.now + 40 * DAY;
     for (let events = 0; events < MOST_EVENTS && (await scheduler.step(late)); events++)
-      if (isAllUnattended) askings.look();
+      if (own !== undefined) askings.look();
+    if (own === "remote") {
+      const longest = (1 + platform.injected) * HELD_UP.polled;
+      judgeRemote(remoteCalls, internet.remotes.effects, { against, isFaultless, mostMs: longest });
+    }
     const objects = [...platform.objects.values()];
-    if (isAllUnattended)
+    for (const key of bucket?.stored.keys() ?? [])
+      if (!objects.some(({ id, hasLostAlarm }) => hasLostAlarm && key.startsWith(`${id}/`)))
+        against("nothing is left", `${key} in the bucket`);
+    if (own === "unattended")
       violations.push(
         ...judgeUnattended({
           story,
           internet,
           timesOf: askings.timesOf,
-          isFaultless: platform.injected === 0 && scene.unreliable === 0,
+          isFaultless,
           isExcused:
             askings.mostInVain >= MOST_IN_VAIN ||
             scheduler.backMs >= limits.taskMs ||
@@ -164,7 +207,8 @@ export async function play(scene: Scene): Promise<Outcome> {
       if (object.kind === "Hub" || object.hasLostAlarm) continue;
       if (object.kind === "Quota" && isStateLeft) continue;
       // Only what was kept for a session has an end.
-      const isKept = looks.length > 0 || calls.some((call) => insideOf(call).length > 0);
+      const isKept =
+        own === "remote" || looks.length > 0 || calls.some((call) => insideOf(call).length > 0);
       if (["ServletState", "Quota"].includes(object.kind) && isKept) continue;
       violations.push({
         rule: "nothing is left",

@@ -1,4 +1,4 @@
-import { Line, LOST, transferred } from "./messages.ts";
+import { Line, LOST, streamed, transferred } from "./messages.ts";
 import type { SimulatedObject } from "./object.ts";
 import type { Actor, Scheduler } from "./scheduler.ts";
 import { RpcTarget } from "./workers.ts";
@@ -34,9 +34,12 @@ export function stubOf(network: Network, target: () => SimulatedObject): object 
     const caller = scheduler.current!;
     const object = target();
     const connection = new Connection();
-    const args = given.map((one) =>
-      one instanceof RpcTarget ? remote(network, one, caller, connection) : structuredClone(one),
-    );
+    const destination = { scheduler, line, to: () => object.actor };
+    const args = given.map((one) => {
+      if (one instanceof ReadableStream) return streamed(one, caller, destination);
+      if (one instanceof RpcTarget) return remote(network, one, caller, connection);
+      return structuredClone(one);
+    });
     return scheduler.eventually(caller, (settle) => {
       const fail = (error: Error) => {
         broken ??= error;

@@ -1,11 +1,9 @@
 import { createHmac } from "node:crypto";
-import type { ClientWorld, Json } from "./attempt.ts";
+import type { Json } from "./attempt.ts";
+import { Caller, type CallerWorld } from "./caller.ts";
 import type { HttpServer } from "./http-server.ts";
 import type { Step } from "./programs.ts";
 import type { Call } from "./scene.ts";
-
-/** The API key of a caller, by its number. */
-export const apiKey = (caller: number): string => `caller-${caller}`;
 
 const SERVLET = "unattended";
 const HOST = "https://world.example";
@@ -88,11 +86,6 @@ export class Story {
   readonly problems: string[] = [];
 }
 
-export interface UnattendedWorld extends ClientWorld {
-  /** The time by the clocks of the servers, in Unix ms. */
-  clock(): number;
-}
-
 type Internet = Pick<HttpServer, "sent" | "deliveries">;
 
 /** Where a run of a schedule was due, in the label that it tells the world. */
@@ -102,15 +95,15 @@ export function dueIn(label: string): { of: string; due: number; missed: number 
 }
 
 export class UnattendedClient {
-  readonly world: UnattendedWorld;
+  readonly world: CallerWorld;
   readonly #call: Call & { label: string };
   readonly #story: Story;
   readonly #internet: Internet;
   readonly #caller: number;
-  #requests = 0;
+  readonly #own: Caller;
 
   constructor(
-    world: UnattendedWorld,
+    world: CallerWorld,
     call: Call & { label: string },
     { story, internet }: { story: Story; internet: Internet },
   ) {
@@ -119,6 +112,7 @@ export class UnattendedClient {
     this.#story = story;
     this.#internet = internet;
     this.#caller = call.caller ?? 0;
+    this.#own = new Caller(world, this.#caller);
   }
 
   run(): Promise<void> {
@@ -232,11 +226,13 @@ export class UnattendedClient {
       "webhook-timestamp": String(seconds),
       "webhook-signature": `v1,${signature(isForged ? OTHER_KEY : HOOK_KEY, signed)}`,
     };
-    return this.#request(
-      `/hooks/${SERVLET}/inbox`,
-      { headers, body },
-      async ({ status }) => status,
-    );
+    const path = `/hooks/${SERVLET}/inbox`;
+    this.world.note(`${path} ${body}`);
+    return this.#own.request(path, { headers, body }, async (response) => {
+      const { status } = response;
+      this.world.note(`${status} ${(await response.text()).slice(0, 160)}`);
+      return status;
+    });
   }
 
   async #subscribe(): Promise<void> {
@@ -379,45 +375,19 @@ export class UnattendedClient {
     }
   }
 
-  async #answer(method: string, params: Json, isEnding = false): Promise<Json | undefined> {
-    const body = JSON.stringify({ jsonrpc: "2.0", id: ++this.#requests, method, params });
-    const headers = {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": "2025-11-25",
-      authorization: `Bearer ${apiKey(this.#caller)}`,
-    };
-    return this.#request("/mcp", { headers, body }, async (response, text) => {
+  #answer(method: string, params: Json, isEnding = false): Promise<Json | undefined> {
+    const headers = { "mcp-protocol-version": "2025-11-25" };
+    return this.#own.message({ method, params, headers }, ({ status }, text) => {
       const { result, error } = JSON.parse(text) as Json;
       if (result !== undefined) return result as Json;
       if (isEnding && error?.code === NOT_FOUND) return {};
-      this.#story.refusals.push(`${method}: ${response.status} ${text}`);
+      this.#story.refusals.push(`${method}: ${status} ${text}`);
       return undefined;
     });
   }
 
-  /** What is read of the answer; undefined where it was lost. */
-  async #request<T>(
-    path: string,
-    init: RequestInit,
-    read: (response: Response, text: string) => Promise<T>,
-  ): Promise<T | undefined> {
-    const { chance } = this.world;
-    this.world.note(`${path} ${(init.body as string | undefined)?.slice(0, 160) ?? ""}`);
-    try {
-      const leavesMs = chance.of(0.03) ? chance.below(3000) : undefined;
-      const response = await this.world.request({ method: "POST", ...init }, leavesMs, path);
-      const text = await response.text();
-      this.world.note(`${response.status} ${text.slice(0, 160)}`);
-      return await read(response, text);
-    } catch (error) {
-      this.world.note(`got no response: ${String(error)}`);
-      return undefined;
-    }
-  }
-
   #pause(times: number): Promise<void> {
-    return this.world.sleep(Math.min(60_000, 500 * times));
+    return this.#own.pause(times);
   }
 }
 
