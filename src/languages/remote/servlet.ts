@@ -272,12 +272,10 @@ interface Generated {
 
 function notesOn(name: string, { snapshot, left, url, key, signIn }: Generated): string[] {
   const { tools = [], resources = [], resourceTemplates = [], prompts = [] } = snapshot;
-  const counts = [
-    `${tools.length} tools`,
-    `${resources.length} resources`,
-    `${resourceTemplates.length} resource templates`,
-    `${prompts.length} prompts`,
-  ];
+  const kinds = { tool: tools, resource: resources, "resource template": resourceTemplates };
+  const counts = Object.entries({ ...kinds, prompt: prompts }).flatMap(([kind, { length }]) =>
+    length === 0 ? [] : [length === 1 ? `1 ${kind}` : `${length} ${kind}s`],
+  );
   return [
     `${snapshot.name} at ${url.host} speaks MCP ${snapshot.version}${snapshot.session ? ", with sessions" : ""}, and offers ${counts.join(", ")}:`,
     ...tools.map(

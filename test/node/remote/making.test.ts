@@ -289,7 +289,7 @@ describe("entries", () => {
         response.end(text.slice(20));
       },
     }));
-    expect((await madeRemote(other.url)).notes[0]).toMatch(/1 tools/);
+    expect((await madeRemote(other.url)).notes[0]).toMatch(/offers 1 tool:/);
   });
 });
 
