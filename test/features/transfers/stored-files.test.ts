@@ -54,3 +54,10 @@ test("the bytes of a part that is refused are deleted from the bucket", async ()
   await expect(send(some)).rejects.toThrow("Another part");
   expect(some.deleted).toEqual(["key"]);
 });
+
+test("a file that is deleted while it is read is not read as zeros", async () => {
+  const { files } = filesOf(() => ({ file: async () => ({ size: 3 }), pieces: async () => [] }));
+  await expect(files.read(ANONYMOUS, "id", PART)).rejects.toThrow(
+    "The bytes of this file are gone",
+  );
+});

@@ -276,6 +276,8 @@ export class StoredFiles {
     if (part.length === 0) return;
     const end = part.start + part.length;
     const pieces = await this.#ask(place, async (object) => object.pieces(id, part));
+    // The file was deleted meanwhile.
+    if (pieces.length === 0) throw missing();
     for (const { start, length, key } of pieces) {
       const offset = Math.max(0, part.start - start);
       const count = Math.min(start + length, end) - start - offset;
