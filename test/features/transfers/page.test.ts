@@ -11,6 +11,7 @@ import {
   objectOf,
   prepare,
   put,
+  ring,
   rowsOf,
   senderOf,
   serverFor,
@@ -149,6 +150,21 @@ test.each([
     expect((await sent).status).toBe(409);
     expect(await keysOf(ada!)).toEqual([]);
     expect((await ada!.page.fetch(PATH)).text).toContain("You have no files");
+  },
+);
+
+test.each([
+  ["a bucket", true],
+  ["objects", false],
+])(
+  "a file can be deleted twice at the same time, with its bytes in %s",
+  async (_what, hasBucket) => {
+    const [ada] = await visitors({ hasBucket });
+    const uri = await ada!.upload("gone", "gone");
+    const id = uri.slice("stored-file://".length);
+    const object = await objectOf(ada!);
+    await Promise.all([object.delete(id), object.delete(id), ring(ada!), object.delete(id)]);
+    expect(await rowsOf(ada!)).toEqual({});
   },
 );
 

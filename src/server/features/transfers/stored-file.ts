@@ -27,7 +27,6 @@ export interface OpenFile extends StoredFile {
 export interface ListedFile extends OpenFile {
   /** In Unix ms. */
   made: number;
-  isWhole: boolean;
   /** The endpoint where it was made: a profile, or empty for the whole server. */
   profile: string;
   /** The servlet that has made it; absent for a file that was sent. */

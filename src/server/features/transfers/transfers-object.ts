@@ -330,9 +330,9 @@ export class TransfersObject extends DurableObject<object> {
     const files = rows.map(async (row): Promise<ListedFile[]> => {
       const details = await this.#details(row);
       if (details === undefined) return [];
-      const { made, profile, isWhole } = row;
+      const { made, profile } = row;
       const { servlet } = details;
-      const own = { made, profile, isWhole: isWhole === 1, ...(servlet && { servlet }) };
+      const own = { made, profile, ...(servlet && { servlet }) };
       return [{ ...(await this.#shown(row)), ...own }];
     });
     return { files: (await Promise.all(files)).flat(), count: rows[0]?.count ?? 0 };
@@ -360,13 +360,12 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
-    return this.#alarm.ring(info, async (now) => {
-      if (this.#hasTables) await this.#dropOver(now);
-    });
+    return this.#alarm.ring(info, (now) => this.#dropOver(now));
   }
 
   /** Deletes the files whose time is over. */
   async #dropOver(now: number): Promise<void> {
+    if (!this.#hasTables) return;
     const over = this.#sql
       .exec<{ id: string }>("SELECT id FROM stored_files WHERE expires <= ?", now)
       .toArray();
@@ -378,6 +377,8 @@ export class TransfersObject extends DurableObject<object> {
       logError(error);
       return this.#alarm.set(now + limits.emptyAgainMs);
     }
+    // The alarm and deletions run at the same time: another one may have dropped the last file, and the tables.
+    if (!this.#hasTables) return;
     for (const { id } of over) this.#drop(id);
     await this.#setAlarm();
   }
