@@ -1,5 +1,5 @@
 /** Arguments that are files: their bounds, and how a file is sent. */
-import { FILE_KEYWORD } from "../server/kernel/core/files.ts";
+import { FILE_KEYWORD, UPLOADS_PATH } from "../server/kernel/core/files.ts";
 import { isObject, type Json } from "../server/kernel/core/model.ts";
 import { mebibytes } from "../server/kernel/core/text.ts";
 
@@ -55,3 +55,14 @@ const isOfType = (type: string, wanted: string): boolean =>
   wanted.endsWith("/*")
     ? wanted === "*/*" || type.startsWith(wanted.slice(0, -1))
     : type.split(";")[0] === wanted;
+
+/**
+ * The path of an upload: the page may have another origin than the URL, and sends to its own alone. Throws an `Error` for any
+ * other URL, as a servlet's tool may have the name of the server's own.
+ */
+export function uploadPathOf(url: string): string {
+  const path = URL.parse(url)?.pathname ?? "";
+  const token = path.startsWith(UPLOADS_PATH) ? path.slice(UPLOADS_PATH.length) : "";
+  if (/^[^/]+$/.test(token)) return path;
+  throw new Error("The file was not sent: its URL is not one of an upload to this server.");
+}

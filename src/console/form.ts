@@ -111,7 +111,8 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   else room.options -= field.options.length;
   const isSecret = schema["format"] === "password" || schema["writeOnly"] === true;
   const isNullable = within.isNullable === true && field.isRequired && canBeNullWhenEmpty(field);
-  const file = fileBoundsOf(schema);
+  const isText = field.kind === "line" || field.kind === "area";
+  const file = isText && !isSecret ? fileBoundsOf(schema) : undefined;
   const rules = hintsOf(schema, file);
   const part: FormPart = {
     ...{ field, path, schema, rules, isSecret, root, isNullable: false },

@@ -10,7 +10,7 @@ import { config } from "zod";
 import { SEND_SCRIPT_PATH, UPLOAD_FILE } from "../server/kernel/core/files.ts";
 import type { Json } from "../server/kernel/core/model.ts";
 import { printableLine } from "../server/kernel/core/text.ts";
-import type { Sending } from "./files.ts";
+import { uploadPathOf, type Sending } from "./files.ts";
 import { paneAt } from "./panes.ts";
 import { announce } from "./tabs.ts";
 import { VIEW_TYPE, VIEWS_EXTENSION } from "../server/kernel/core/views.ts";
@@ -166,9 +166,9 @@ export class Mcp {
     const [first] = content;
     if (made === undefined || transfer === undefined)
       throw new Error(first?.type === "text" ? first.text : "The server takes no files.");
+    const url = uploadPathOf(transfer.url);
     const { sendInParts } = (await import(SEND_SCRIPT_PATH)) as SendScript;
-    // The page may have another origin than the server's own, and sends to its own alone.
-    await sendInParts(file, { ...how, url: new URL(transfer.url).pathname });
+    await sendInParts(file, { ...how, url });
     return made.uri;
   }
 

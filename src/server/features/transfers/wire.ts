@@ -2,7 +2,7 @@
  * Names and shapes that SEP-2356 and SEP-2631 define, both drafts, and those that this server adds. Servlets mark a file
  * argument in a form of their own, so that the next revision of the drafts is a change of this file.
  */
-import { FILE_KEYWORD, HOW_TO_GET_FILE } from "../../kernel/core/files.ts";
+import { FILE_KEYWORD, HOW_TO_GET_FILE, UPLOADS_PATH } from "../../kernel/core/files.ts";
 import { isObject, type Json, type Tool } from "../../kernel/core/model.ts";
 
 /** The keyword by which the kits mark an argument that is a file: `{ accept?: string[], mostBytes?: number, ask?: string }`. */
@@ -15,7 +15,7 @@ const SCHEME = "stored-file:";
 export const FILE_TEMPLATE = "stored-file://{id}{?offset,length}";
 
 /** Where a file's bytes are sent, and where they are fetched. */
-export const UPLOAD_PATH = "/files/in/:token";
+export const UPLOAD_PATH = `${UPLOADS_PATH}:token`;
 export const DOWNLOAD_PATH = "/files/out/:token";
 
 /** The `_meta` of a part of a file: `{ offset, length, size, next? }`, in bytes; `next` is the URI of the next part. */
@@ -65,6 +65,9 @@ export function withFileArguments(tool: Tool): Tool | undefined {
 /** How deep in a schema files are looked for. */
 const DEPTH = 32;
 
+/** The depth of the arguments themselves. The kits ask for no files within them. */
+const ARGUMENT_DEPTH = 2;
+
 /** The schema with the keyword of the drafts; the same one if nothing in it is a file. */
 function listedSchema(schema: unknown, depth = 0): unknown {
   if (depth > DEPTH) return schema;
@@ -84,7 +87,7 @@ function listedSchema(schema: unknown, depth = 0): unknown {
   const { accept, mostBytes, ask } = mark;
   const { description } = rest;
   const own = typeof description === "string" ? [description] : [];
-  const asked = ask === undefined ? [] : [ASKED];
+  const asked = ask === undefined || depth > ARGUMENT_DEPTH ? [] : [ASKED];
   return {
     ...rest,
     format: "uri",

@@ -10,5 +10,8 @@ export const HOW_TO_GET_FILE =
 /** The tool by which a client sends a file: its result has the file's URI, and the URL to which its bytes go. */
 export const UPLOAD_FILE = "upload_file";
 
+/** The URL of an upload has this path and a token. */
+export const UPLOADS_PATH = "/files/in/";
+
 /** The path of the script by which pages send the bytes of a file. */
 export const SEND_SCRIPT_PATH = "/files/send.js";

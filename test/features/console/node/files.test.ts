@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fileRefusalOf } from "../../../../src/console/files.ts";
+import { fileRefusalOf, uploadPathOf } from "../../../../src/console/files.ts";
 import { contentIn, formPartsOf, typedFor } from "../../../../src/console/form.ts";
 
 /** Arguments that are files in the forms of the console. */
@@ -27,6 +27,19 @@ describe("the form", () => {
     typed.append(parts[0]!.field.id, "data:text/csv,a");
     expect(contentIn(parts, typed).content).toEqual({ one: "data:text/csv,a" });
     expect(typedFor(parts[0]!, { one: "stored-file://a" })).toEqual(["stored-file://a"]);
+  });
+
+  test("knows no file in a value that is no text, or a choice, or a secret", () => {
+    const parts = formPartsOf({
+      properties: {
+        number: { ...FILE, type: "number" },
+        truth: { ...FILE, type: "boolean" },
+        list: { ...FILE, type: "array", items: { type: "string" } },
+        choice: { ...FILE, enum: ["a", "b"] },
+        secret: { ...FILE, format: "password" },
+      },
+    });
+    expect(parts.map(({ file }) => file)).toEqual(parts.map(() => undefined));
   });
 
   test("knows no file in a keyword of another shape", () => {
@@ -65,4 +78,20 @@ test("a file that is too large is refused with both sizes", () => {
   expect(fileRefusalOf({ name: "a", type: "", size: 3 }, bounds)).toBe(
     "a has 3 bytes (limit 2). Choose a smaller file.",
   );
+});
+
+test("a file is sent to the path of an upload, on the page's own origin", () => {
+  expect(uploadPathOf("https://other.example/files/in/token")).toBe("/files/in/token");
+});
+
+test.each([
+  "https://a.example//other.example/files/in/token",
+  "https://a.example/files/in/../../console/files",
+  "https://a.example/files/in/%2e%2e/out",
+  "https://a.example/files/in/",
+  "https://a.example/mcp",
+  "data:/files/in/",
+  "files",
+])("no file is sent to %s", (url) => {
+  expect(() => uploadPathOf(url)).toThrow("not one of an upload");
 });
