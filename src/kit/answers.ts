@@ -152,13 +152,20 @@ function withoutAsked(schema: JsonSchema): JsonSchema {
 
 /** The arguments with the files that the user was asked for. Throws a `ToolError` if the user sends none. */
 async function withAsked({ asked }: Callable, args: Json): Promise<Json> {
-  const all = { ...args };
-  for (const [name, wanted] of asked) {
-    if (Object.hasOwn(all, name)) continue;
-    all[name] = await askedFile("file()", wanted);
-    if (all[name] === undefined) throw new ToolError(`The user sends no file for "${name}".`);
+  const files: [string, string][] = [];
+  for (const [name, request] of asked) {
+    if (Object.hasOwn(args, name)) continue;
+    const uri = await askedFile("file()", request).catch((error: unknown) => {
+      if (!(error instanceof AskError) || error.reason !== "cannot-ask") throw error;
+      throw new ToolError(
+        `The file "${name}" is missing, and your client cannot ask the user for it. Pass it as an argument.`,
+      );
+    });
+    if (uri === undefined) throw new ToolError(`The user sends no file for "${name}".`);
+    files.push([name, uri]);
   }
-  return all;
+  // Not by assignment: an argument may be named `__proto__`.
+  return { ...args, ...Object.fromEntries(files) };
 }
 
 function toolAnswers(

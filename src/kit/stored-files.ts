@@ -74,8 +74,11 @@ async function* partsOf(
   yield part.subarray(0, filled);
 }
 
-const bytesOf = (piece: string | Uint8Array): Uint8Array =>
-  typeof piece === "string" ? new TextEncoder().encode(piece) : piece;
+function bytesOf(piece: string | Uint8Array): Uint8Array {
+  if (typeof piece === "string") return new TextEncoder().encode(piece);
+  if (piece instanceof Uint8Array) return piece;
+  throw new TypeError("file(): a piece is neither a string nor a Uint8Array.");
+}
 
 /**
  * A file that the caller has passed to a tool.

@@ -9,7 +9,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from . import _asks
 from ._content import Json, ResourceLink, some
 from ._definitions import definitions
-from ._errors import ToolError
+from ._errors import AskError, ToolError
 from ._host import call, call_host
 from ._schema import Field
 
@@ -41,7 +41,14 @@ def file(
         return Field(description=description, json_schema_extra=mark)
 
     async def asked() -> str:
-        uri = await _asked_file("file()", {"message": ask, **bounds})
+        try:
+            uri = await _asked_file("file()", {"message": ask, **bounds})
+        except AskError as error:
+            if error.reason != "cannot-ask":
+                raise
+            raise ToolError(
+                "A file is missing, and your client cannot ask the user for it. Pass it as an argument."
+            ) from None
         if uri is None:
             raise ToolError("The user sends no file.")
         return uri

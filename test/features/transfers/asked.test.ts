@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { withFileArguments } from "../../../src/server/features/transfers/wire.ts";
 import { goOn, send } from "../../worker/calls/client.ts";
 import {
   clock,
@@ -75,6 +76,13 @@ describe("a file that a servlet asks for", () => {
     expect(await answer("accept")).toBe("a,b\n");
     const declined = await asked(ada, "need_file");
     expect(await declined.answer("decline")).toMatch(/The user sends no file for "data"/);
+  });
+
+  test("is passed where the client cannot ask for it", async () => {
+    const { call } = await sender();
+    const { isError, content } = await call("need_file");
+    expect(isError).toBe(true);
+    expect(content[0].text).toMatch(/cannot ask the user for it\. Pass it as an argument/);
   });
 
   test("is none if the user declines", async () => {
@@ -155,4 +163,16 @@ describe("a file that a servlet asks for", () => {
     expect(other.status).toBe(409);
     expect(await rowsOf(ada)).toMatchObject({ stored_files: 1, file_pieces: 1 });
   });
+});
+
+test("a file within an argument does not say that the user is asked for it: the kits ask for arguments alone", () => {
+  const file = { type: "string", "x-edge-file": { ask: "Which one?" } };
+  const group = { type: "object", properties: { file } };
+  const properties = { file, group, list: { type: "array", items: file } };
+  const tool = { name: "a", inputSchema: { type: "object" as const, properties } };
+  const listed = withFileArguments(tool)!.inputSchema.properties as Json;
+  const asks = [listed["file"], listed["group"].properties.file, listed["list"].items].map(
+    ({ description }) => description.includes("the user is asked"),
+  );
+  expect(asks).toEqual([true, false, false]);
 });

@@ -34,6 +34,20 @@ export default defineServlet({
       description: "Writes a text",
       handler: async (_: {}, context) => [await context.file("ü", { name: "a.txt" })],
     },
+    write_odd_piece: {
+      description: "Writes a file of which a piece is of another type",
+      async handler(_: {}, context) {
+        async function* pieces() {
+          yield new ArrayBuffer(3) as never;
+        }
+        return [await context.file(pieces(), { name: "odd.bin" })];
+      },
+    },
+    need_proto: {
+      description: "Needs a file of an odd name",
+      input: { type: "object", properties: { ["__proto__"]: file({ ask: "Which?" }) } } as never,
+      handler: (args: Record<string, unknown>) => String(Object.keys(args)),
+    },
     pieces: {
       description: "Writes a file in pieces",
       async handler({ pieces }: { pieces: number[] }, context) {
@@ -87,6 +101,12 @@ async def ask(ctx: Context) -> str:
 async def write(ctx: Context) -> list:
     "Writes a text"
     return [await ctx.file("ü", name="a.txt")]
+
+
+@tool
+async def write_odd_piece(ctx: Context) -> list:
+    "Writes a file of which a piece is of another type"
+    return [await ctx.file([{}, 3], name="odd.bin")]
 
 
 @tool
@@ -295,6 +315,31 @@ describe.each([
     ]);
   });
 
+  test("says that the file is to be passed if its client cannot ask for it", async () => {
+    const servlet = await loaded(file, text);
+    const hostFunctions = {
+      "transfers.ask": () => ({ uri: "stored-file://1", url: "https://a.example/files/in/x" }),
+    };
+    const requiredCapabilities = { elicitation: { url: {} } };
+    const failed = { failed: "cannot-ask", requiredCapabilities };
+    const answers = { "elicitation/create": [failed] } as never;
+    for (const name of ["need", "need_plainly"]) {
+      const args = name === "need" ? {} : { three: "3" };
+      const { result } = await servlet.callTool(name, args, { hostFunctions, answers });
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/cannot ask the user for it. Pass it/) }],
+      });
+    }
+  });
+
+  test("refuses a piece that is neither text nor bytes", async () => {
+    const servlet = await loaded(file, text);
+    const { hostFunctions } = hostWith(bytes);
+    const { result } = await servlet.callTool("write_odd_piece", {}, { hostFunctions });
+    expect(result.isError).toBe(true);
+  });
+
   test("takes a file that is in the argument itself", async () => {
     const servlet = await loaded(file, text);
     const { hostFunctions, written } = hostWith(bytes);
@@ -341,4 +386,15 @@ test("files of defineServlet and of servlet.json are one, and servlet.json is ri
   await expect(bundle({ "b/servlet.ts": text.replace("5000", "999") })).rejects.toThrow(
     /files\.resultsOver/,
   );
+});
+
+test("a file that is asked for may be an argument named `__proto__`", async () => {
+  const servlet = await loaded("servlet.ts", TYPESCRIPT);
+  const hostFunctions = {
+    "transfers.ask": () => ({ uri: "stored-file://1", url: "https://a.example/files/in/x" }),
+    "transfers.arrived": () => true,
+  };
+  const answers = { "elicitation/create": [{ action: "accept" }] } as never;
+  const { result } = await servlet.callTool("need_proto", {}, { hostFunctions, answers });
+  expect(result.content).toEqual([{ type: "text", text: "__proto__" }]);
 });
