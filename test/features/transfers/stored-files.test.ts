@@ -28,7 +28,7 @@ const send = ({ files }: ReturnType<typeof filesOf>) =>
 
 const admit = async () => ({ value: { ...PART, id: "id", arrival: "arrival", key: "key" } });
 
-const failed = async () => {};
+const endArrival = async () => {};
 
 describe("an object that dies", () => {
   test("is asked again by another stub, as its own is of no more use", async () => {
@@ -42,7 +42,7 @@ describe("an object that dies", () => {
   });
 
   test("as it records a part leaves its bytes in the bucket: it may have recorded them", async () => {
-    const some = filesOf(() => ({ admit, failed, arrived: () => Promise.reject(LOST) }));
+    const some = filesOf(() => ({ admit, endArrival, arrived: () => Promise.reject(LOST) }));
     await expect(send(some)).rejects.toThrow(/GET this URL to learn how many bytes have arrived/);
     expect(some.deleted).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe("an object that dies", () => {
 
 test("the bytes of a part that is refused are deleted from the bucket", async () => {
   const refused = { code: "conflict", message: "Another part has taken the place of this one." };
-  const some = filesOf(() => ({ admit, failed, arrived: async () => refused }));
+  const some = filesOf(() => ({ admit, endArrival, arrived: async () => refused }));
   await expect(send(some)).rejects.toThrow("Another part");
   expect(some.deleted).toEqual(["key"]);
 });

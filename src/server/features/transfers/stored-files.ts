@@ -126,7 +126,7 @@ export class StoredFiles {
       if (sent.status === "rejected") throw sent.reason;
       if (put.status === "rejected") throw bucketFailed(put.reason);
     } catch (error) {
-      await Promise.allSettled([bucket.delete(key), object.failed(admitted)]);
+      await Promise.allSettled([bucket.delete(key), object.endArrival(admitted)]);
       throw error;
     }
     const arrival = await object.arrived(admitted).catch((cause: unknown) => {

@@ -184,17 +184,18 @@ export class TransfersObject extends DurableObject<object> {
   }
 
   /** Stores that an admitted part is in the bucket. Throws `conflict` if another part has taken its place. */
-  arrived({ id, arrival, start, length, key }: AdmittedRange): Promise<Settled<OpenFile>> {
+  arrived(part: AdmittedRange): Promise<Settled<OpenFile>> {
     return settled(async () => {
-      const row = this.#add({ id, start, length, key }, arrival);
-      this.#arriving.delete(id);
-      await this.#setAlarm();
-      return this.#shown(row);
+      try {
+        return await this.#shown(this.#add(part, part.arrival));
+      } finally {
+        await this.endArrival(part);
+      }
     });
   }
 
-  /** Ends the wait for an admitted part that has not arrived. */
-  async failed({ id, arrival }: AdmittedRange): Promise<void> {
+  /** Ends the wait for an admitted part, whether it has arrived or not. */
+  async endArrival({ id, arrival }: AdmittedRange): Promise<void> {
     if (this.#arriving.get(id)?.arrival !== arrival) return;
     this.#arriving.delete(id);
     const row = this.#row(id);
@@ -225,7 +226,7 @@ export class TransfersObject extends DurableObject<object> {
         return await this.#shown(row);
       } finally {
         void chunks.cancel();
-        await this.failed(part);
+        await this.endArrival(part);
       }
     });
   }
