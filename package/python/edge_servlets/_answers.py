@@ -212,15 +212,22 @@ class _Signature:
             makes = self._makes
 
             def call(arguments: Json) -> Any:
-                made = {name: make() for name, make in makes.items() if name not in arguments}
-                if any(isawaitable(one) for one in made.values()):
-                    return later(made, arguments)
+                made: Json = {}
+                for name, make in makes.items():
+                    if name in arguments:
+                        continue
+                    made[name] = make()
+                    if isawaitable(made[name]):
+                        return later(made, arguments)
                 return function(**made, **arguments, **more)
 
             async def later(made: Json, arguments: Json) -> Any:
-                made = {
-                    name: await one if isawaitable(one) else one for name, one in made.items()
-                }
+                # One after the other: if one fails, none is left that nobody awaits.
+                for name, make in makes.items():
+                    if name in arguments:
+                        continue
+                    one = made[name] if name in made else make()
+                    made[name] = await one if isawaitable(one) else one
                 result = function(**made, **arguments, **more)
                 return await result if isawaitable(result) else result
 

@@ -325,7 +325,8 @@ describe.each([
     const answers = { "elicitation/create": [failed] } as never;
     for (const name of ["need", "need_plainly"]) {
       const args = name === "need" ? {} : { three: "3" };
-      const { result } = await servlet.callTool(name, args, { hostFunctions, answers });
+      const { result, logs } = await servlet.callTool(name, args, { hostFunctions, answers });
+      expect(logs.join()).not.toContain("never awaited");
       expect(result).toMatchObject({
         isError: true,
         content: [{ text: expect.stringMatching(/cannot ask the user for it. Pass it/) }],
