@@ -153,9 +153,9 @@ function withoutAsked(schema: JsonSchema): JsonSchema {
 /** The arguments with the files that the user was asked for. Throws a `ToolError` if the user sends none. */
 async function withAsked({ asked }: Callable, args: Json): Promise<Json> {
   const files: [string, string][] = [];
-  for (const [name, request] of asked) {
+  for (const [name, wanted] of asked) {
     if (Object.hasOwn(args, name)) continue;
-    const uri = await askedFile("file()", request).catch((error: unknown) => {
+    const uri = await askedFile("file()", wanted).catch((error: unknown) => {
       if (!(error instanceof AskError) || error.reason !== "cannot-ask") throw error;
       throw new ToolError(
         `The file "${name}" is missing, and your client cannot ask the user for it. Pass it as an argument.`,
