@@ -58,7 +58,11 @@ export const scriptResponse = (script: string): Response =>
 /** The script by which pages send a file. It is plain JavaScript, as browsers get it. */
 export const sendScript = `
 const PART = 8 * 1024 * 1024;
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Waits this long, or until the signal aborts. */
+const pause = (ms, signal) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
+});
 const refusal = (why) => Object.assign(new Error(why), { isFinal: true });
 
 /** Sends a part; gives the status and the answer, or throws if the connection is lost. */
@@ -87,8 +91,8 @@ function parsed(text) {
   }
 }
 
-async function arrived(url) {
-  const response = await fetch(url, { headers: { accept: "application/json" } });
+async function arrived({ url, signal }) {
+  const response = await fetch(url, { headers: { accept: "application/json" }, signal });
   if (response.status === 404) throw refusal("The time for this upload is over. Begin it again.");
   return (await response.json()).received;
 }
@@ -112,9 +116,9 @@ export async function sendInParts(file, how) {
     } catch (error) {
       if (error.isFinal || how.signal?.aborted) throw error;
       how.show(undefined);
-      await pause(Math.min(1000 * 2 ** failures++, 15000));
+      await pause(Math.min(1000 * 2 ** failures++, 15000), how.signal);
       try {
-        start = await arrived(how.url);
+        start = await arrived(how);
       } catch (reason) {
         if (reason.isFinal) throw reason;
       }
