@@ -134,7 +134,9 @@ describe("the tool upload_file", () => {
     expect(await why(401)).toMatch(/have 600 bytes, and this one has 401 more \(limit 1000\)/);
     await ada.begin("a", 400);
     await ada.begin("a", 0);
-    expect(await why(0)).toMatch(/too many stored files \(limit 3\)/);
+    expect(await why(0)).toMatch(
+      /too many stored files \(limit 3\)\. Delete some on the console's page Files/,
+    );
   });
 });
 

@@ -491,12 +491,12 @@ export class TransfersObject extends DurableObject<object> {
     if (count + files > callerTransfers)
       throw new Fault(
         "invalid_params",
-        `You have too many stored files (limit ${callerTransfers}). Each is deleted ${limits.transferMs / 3_600_000} hours after it was made.`,
+        `You have too many stored files (limit ${callerTransfers}). ${howToMakeRoom()}`,
       );
     if (sum + bytes > callerTransferBytes)
       throw new Fault(
         "invalid_params",
-        `Your stored files have ${sum} bytes, and this one has ${bytes} more (limit ${callerTransferBytes}). Each is deleted ${limits.transferMs / 3_600_000} hours after it was made.`,
+        `Your stored files have ${sum} bytes, and this one has ${bytes} more (limit ${callerTransferBytes}). ${howToMakeRoom()}`,
       );
   }
 
@@ -670,6 +670,9 @@ function demandFileSize(size: number, given = Infinity): void {
       `The file has ${size} bytes (limit ${most}). Send a smaller one, or split it.`,
     );
 }
+
+const howToMakeRoom = (): string =>
+  `Delete some on the console's page Files. Each is deleted ${limits.transferMs / 3_600_000} hours after it was made.`;
 
 const tooManyPieces = (): Fault =>
   new Fault(
