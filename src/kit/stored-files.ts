@@ -129,7 +129,7 @@ export async function askFile(request: {
   return uri === undefined ? undefined : openFile(uri);
 }
 
-/** As `askFile`, for the file's URI; `what` asks, for errors. */
+/** As `askFile`, but returns the file's URI. `what` names the function in messages. */
 export async function askedFile(
   what: string,
   request: Parameters<typeof askFile>[0],

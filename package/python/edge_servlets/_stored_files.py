@@ -186,7 +186,7 @@ async def ask_file(
 
 
 async def _asked_file(what: str, request: Json) -> str | None:
-    """As `ask_file`, for the file's URI."""
+    """As `ask_file`, but returns the file's URI. `what` names the function in messages."""
     asked = await call_host(what, "transfers.ask", request)
     uri = asked["uri"]
     about = {"message": request["message"], "url": asked["url"], "elicitationId": uri}
