@@ -89,7 +89,8 @@ describe("views", () => {
 
   test.each([
     ["that no tool runs", "caller", /a: "snippets" is for the tool run, which it lacks: write one/],
-    ["without state", "call", /snippets needs "state", beside which they are stored/],
+    ["without state", "call", /snippets needs "state" of a caller or a session/],
+    ["that all callers would share", "server", /snippets needs "state" of a caller or a session/],
   ])("snippets %s", async (_what, state, message) => {
     const manifest = JSON.stringify({ snippets: "run", state });
     const files = { "a/a.wat": lists("draw"), "a/servlet.json": manifest };

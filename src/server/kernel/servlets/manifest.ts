@@ -465,7 +465,7 @@ export const manifestSchema = once(() =>
         ),
         snippets: described(
           z.string().check(z.minLength(1)),
-          "Its tool that runs a saved snippet, as `run_snippet` of the servlet `code` does. With it, callers' snippets that are `listed` are tools of theirs, and calls of these are calls of this tool. The servlet needs `state`.",
+          "Its tool that runs a saved snippet, as `run_snippet` of the servlet `code` does. With it, callers' snippets that are `listed` are tools of theirs, and calls of these are calls of this tool. The servlet needs `state` of a caller or a session.",
         ),
         single_use_state: described(
           z.boolean(),
@@ -490,8 +490,12 @@ export const manifestSchema = once(() =>
     .check(
       z.superRefine((manifest, { addIssue }) => {
         for (const problem of ownVariablesIn(manifest)) addIssue(problem);
-        if (manifest.snippets !== undefined && !keepsState(manifest))
-          addIssue('snippets needs "state", beside which they are stored: add "state": "caller"');
+        // In the state of a server, one caller's scripts would run for all others.
+        if (
+          manifest.snippets !== undefined &&
+          !["caller", "session"].includes(manifest.state ?? "")
+        )
+          addIssue('snippets needs "state" of a caller or a session: write "state": "caller"');
         const { accounts = {}, allowed_hosts = [] } = manifest;
         for (const [account, { hosts }] of Object.entries(accounts)) {
           const missing = hosts.find((host) => !allowed_hosts.some((one) => fits(one, host, "?")));
