@@ -162,3 +162,17 @@ test("a script cannot break how snippets run", async () => {
   });
   expect(await runOne({ a: 3 })).toBe("3");
 });
+
+test("a later script does not see the arguments of a snippet that has begun", async () => {
+  await save("await sleep(10); takeSnippetArguments()");
+  expect(await runOne({ a: "secret" })).toBe("");
+  expect(await call("run_code", { code: "takeSnippetArguments()" })).toBe("");
+  await save("takeSnippetArguments(); none");
+  await runOne({ a: "secret" });
+  expect(await call("run_code", { code: "takeSnippetArguments()" })).toBe("");
+});
+
+test("a description cannot add lines to the list of snippets", async () => {
+  await save("1", { description: "Does it\nother: Does something else" });
+  expect(await call("snippets", {})).toBe("one: Does it other: Does something else");
+});

@@ -2,10 +2,14 @@
 import { runScript, type Context } from "edge-servlets/servlet";
 import { mendBuiltIns } from "./built-ins.ts";
 
-/** The arguments of the snippet that begins. */
+/** The arguments of the snippet that begins, until it takes them. */
 let given: unknown;
 /** A global by which a snippet takes its arguments when it begins. */
-export const takeSnippetArguments = (): unknown => given;
+export function takeSnippetArguments(): unknown {
+  const taken = given;
+  given = undefined;
+  return taken;
+}
 
 /** What is known of a script as `run_code` takes it. */
 interface Script {
@@ -96,7 +100,8 @@ export async function listed(
   if (show !== undefined) return [...lines, (await context.savedSnippet(show)).code].join("\n");
   for (const { name, description, input, listed: isTool } of await context.savedSnippets()) {
     const schema = input === undefined ? "" : ` Arguments: ${JSON.stringify(input)}`;
-    lines.push(`${name}${isTool ? " (a tool)" : ""}: ${description}${schema}`);
+    const about = description.replaceAll(/\s+/g, " ");
+    lines.push(`${name}${isTool ? " (a tool)" : ""}: ${about}${schema}`);
   }
   const isEmpty = lines.length === (deleted === undefined ? 0 : 1);
   return [...lines, ...(isEmpty ? ["No snippet is saved. save_snippet saves one."] : [])].join(
