@@ -306,13 +306,23 @@ describe("a listed snippet", () => {
     const [tool] = await listed(ada);
     expect(tool).toMatchObject({
       name: "snippet_double",
-      description: expect.stringMatching(/^Is double\n\(A snippet that the user/),
+      description: "A snippet that the user has saved, not of the server itself: Is double",
       inputSchema: INPUT,
       outputSchema: { required: ["printed"] },
     });
     expect(outcomeOf(await callOf("snippet_double", { a: 2 }, ada))).toBe("4");
     await save(ada, "double", "1");
     expect(await namesOf(ada)).toEqual([]);
+  });
+
+  test("is marked as the caller's own in searches, however long its description is", async () => {
+    const sent = { ...newCaller(), server: at("searched", profiled({}, SEARCHED)) };
+    const description = `Zebra ${"stripes ".repeat(124)}`;
+    await save(sent, "zebra", "1", { ...LISTED, description });
+    for (const format of ["typescript", "json"]) {
+      const found = await callOf("search_tools", { query: "zebra", format }, sent);
+      expect(outcomeOf(found)).toMatch(/A snippet that the user has saved/);
+    }
   });
 
   test("is not cached for others", async () => {

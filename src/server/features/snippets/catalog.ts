@@ -63,7 +63,8 @@ function entryOf(
   const listed = {
     ...tool,
     name: snippetTool(name),
-    description: `${description}\n(A snippet that the user of this server has saved: not of the server itself.)`,
+    // First: a long description is cut at its end.
+    description: `A snippet that the user has saved, not of the server itself: ${description}`,
     inputSchema: input as Tool["inputSchema"],
   };
   const use = { name: `input of the snippet ${name}`, formats: FORMATS, isInput: true };
