@@ -460,6 +460,18 @@ describe("a listed snippet", () => {
     });
   });
 
+  test("is in a session's list at once if another isolate has saved it", async () => {
+    const ada = newCaller();
+    const client = await beginSession(ada);
+    const names = async () => {
+      const { result } = await resultIn(await client.request("tools/list"));
+      return (result as Json)["tools"].map(({ name }: Json) => name) as string[];
+    };
+    expect(await names()).not.toContain("snippet_other");
+    await save({ ...ada, server: elsewhere }, "other", "1", LISTED);
+    expect(await names()).toContain("snippet_other");
+  });
+
   test("is there for clients of revisions without sessions", async () => {
     const ada = newCaller();
     await save(ada, "one", "args.a", LISTED);

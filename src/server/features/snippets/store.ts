@@ -43,11 +43,13 @@ export class SnippetStore {
 
   /**
    * The snippets that are tools of a caller. Most callers have none, and list tools again and again: their objects are asked once
-   * in `limits.noSnippetsMs`, unless this isolate has changed their snippets since.
+   * in `limits.noSnippetsMs`, unless this isolate has changed their snippets since. A session lists again when it hears of a change,
+   * and perhaps never after that: for one, the object is always asked.
    */
   async listed(servlet: PreparedServlet, viewer: Viewer): Promise<readonly Snippet[]> {
     const { place, read } = this.#documents("snippets", servlet, viewer);
-    if (isRecent(this.#empty.get(place) ?? -Infinity, limits.noSnippetsMs)) return [];
+    const isCached = viewer.session === undefined;
+    if (isCached && isRecent(this.#empty.get(place) ?? -Infinity, limits.noSnippetsMs)) return [];
     const before = this.#changes;
     const listed = snippetsIn((await read())?.text).filter((one) => one.listed === true);
     if (listed.length === 0 && this.#changes === before) {
