@@ -381,6 +381,24 @@ describe("a listed snippet", () => {
     expect(JSON.stringify(requests)).toContain("code wants to call");
   });
 
+  test("is named in the question whether another servlet may call it", async () => {
+    const asks = { may_call: ["code:run_snippet"], confirm_calls: "destructive" as const };
+    const asking = bundle.servlets.map((one) =>
+      one.name === "durable" ? { ...one, manifest: { ...one.manifest, ...asks } } : one,
+    );
+    const server = createApp(new Kernel({ ...bundle, servlets: asking }, { ...env, LINKS: "off" }));
+    const ada = { ...newCaller(), server };
+    await save(ada, "one", "args.a", LISTED);
+    const steps = [{ do: "call", calls: [{ tool: "snippet_one", args: { a: 1 } }] }];
+    const round = await beginTool("plan", { steps }, ada);
+    expect(JSON.stringify(Object.values(round.requests))).toContain(
+      JSON.stringify('- run_snippet {"name":"one","arguments":{"a":1}}').slice(1, -1),
+    );
+    const [key] = Object.keys(round.requests);
+    const ended = await goOn(round, { [key!]: { action: "accept", content: {} } });
+    expect(outcomeOf(ended)).toContain('"value":"1"');
+  });
+
   test.each(["snippet_", "snippet_1", "snippet_a-b", "snippetone", "snippet_a.b"])(
     "does not answer to %s",
     async (name) => {

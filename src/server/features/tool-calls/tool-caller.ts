@@ -1,5 +1,6 @@
 /** Tool calls made by a servlet. They run like any other call; their records are part of the outer call's. */
 import { allReasons, perform, type Waiting } from "../../kernel/calls/engine.ts";
+import { inputOf } from "../../kernel/calls/call-ref.ts";
 import type { Asker, Asks } from "../../kernel/core/asks.ts";
 import {
   type CallBatch,
@@ -165,13 +166,14 @@ async function confirmationOf(
     } catch {
       continue;
     }
-    // The server's `call_tool` stands for the tool that it names.
+    // A snippet and the server's `call_tool` stand for another tool, with arguments of its own.
     const { subject = one.name } = found;
+    const called = subject === one.name ? one.arguments : (inputOf(found.ref) as Json);
     if (!isConfirmed(outer, found)) {
       if (subject === one.name) unasked.add(subject);
       continue;
     }
-    asked.push({ ...one, name: subject });
+    asked.push({ name: subject, arguments: called });
     servlets.push([key, found.servlet!.name]);
   }
   const question = asked.length === 0 ? "" : questionOf(servlet.name, asked);
