@@ -106,13 +106,24 @@ test("saving again replaces, and says so", async () => {
   expect(await runOne()).toBe("2");
 });
 
-test.each(["let = = 3", "async ({ a }) =>", "} {", "import 'a'", "with ({}) {}"])(
-  "code that does not parse is not saved: %s",
-  async (code) => {
-    expect(await save(code)).toMatch(/^error: The code does not parse: SyntaxError/);
-    expect(stored.size).toBe(0);
-  },
-);
+test.each([
+  "let = = 3",
+  "async ({ a }) =>",
+  "} {",
+  "import 'a'",
+  "with ({}) {}",
+  "`a",
+  "/* a",
+  "'a",
+  "{",
+  "[1",
+  "/a",
+  "a\r\u2028=",
+  "//\u2028/*",
+])("code that does not parse is not saved: %s", async (code) => {
+  expect(await save(code)).toMatch(/^error: The code does not parse: SyntaxError/);
+  expect(stored.size).toBe(0);
+});
 
 test("snippets are listed, shown and deleted", async () => {
   expect(await call("snippets", {})).toBe("No snippet is saved. save_snippet saves one.");
@@ -175,4 +186,25 @@ test("a later script does not see the arguments of a snippet that has begun", as
 test("a description cannot add lines to the list of snippets", async () => {
   await save("1", { description: "Does it\nother: Does something else" });
   expect(await call("snippets", {})).toBe("one: Does it other: Does something else");
+});
+
+test("code is not run when it is saved, and changes no variable, though it closes the brackets around it", async () => {
+  await call("run_code", { code: "function helper() { return 'own'; }" });
+  const called: unknown[] = [];
+  const tools: Script["tools"] = { note: (args) => `${called.push(args)}` };
+  for (const [end, begin] of [
+    ["}),", "(async function () {"],
+    ["}),", "(async (args) => {"],
+    ["};", "{"],
+    ["});", "(async () => {"],
+  ]) {
+    const run = "globalThis.ran = 1, tools.note({})";
+    const code = `${end} ${run} ${end!.endsWith(",") ? "," : ";"} ${begin}`;
+    const given = { name: "one", description: "Does it", code };
+    await call("save_snippet", given, { tools });
+    const other = `${end} ${end!.endsWith(";") ? "function helper() {};" : ""} ${begin}`;
+    await call("save_snippet", { ...given, code: other });
+  }
+  expect(called).toEqual([]);
+  expect(await call("run_code", { code: "[typeof ran, helper()]" })).toBe('[ "undefined", "own" ]');
 });

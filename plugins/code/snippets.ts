@@ -48,18 +48,16 @@ export async function valueOfSnippet(
   return called;
 }
 
-const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
-  ...parts: string[]
-) => unknown;
-
-/** Why a snippet cannot be run; undefined if it parses. */
-export function syntaxProblem(code: string): string | undefined {
-  try {
-    void new AsyncFunction("args", `"use strict"; ${code}`);
-    return undefined;
-  } catch (error) {
-    return String(error);
-  }
+/**
+ * Why a snippet cannot be run; undefined if it parses. Saving runs none of it, even if it closes the brackets around it: a script
+ * with a syntax error does not begin, and this one has an error after the snippet.
+ */
+async function syntaxProblem(code: string): Promise<string | undefined> {
+  const before = `"use strict"; (async (args) => { ${code}\n})\n`;
+  const line = before.split("\n").length;
+  const error = await Promise.try(() => runScript(`${before}@`)).catch((thrown: unknown) => thrown);
+  const isAfter = error instanceof Error && error.stack?.includes(`script:${line}:`) === true;
+  return isAfter ? undefined : String(error);
 }
 
 export interface SnippetInput {
@@ -75,7 +73,7 @@ export async function saved(
   { name, description, code, input, listed }: SnippetInput,
   context: Context,
 ): Promise<string> {
-  const problem = syntaxProblem(code);
+  const problem = await syntaxProblem(code);
   if (problem !== undefined) throw new Error(`The code does not parse: ${problem}`);
   const { isNew, tool } = await context.saveSnippet({
     ...{ name, description, code },
