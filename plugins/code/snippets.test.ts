@@ -208,3 +208,23 @@ test("code is not run when it is saved, and changes no variable, though it close
   expect(called).toEqual([]);
   expect(await call("run_code", { code: "[typeof ran, helper()]" })).toBe('[ "undefined", "own" ]');
 });
+
+test.each([
+  "var x = 1",
+  "if (true) { var x = 1 }",
+  "for (var x = 0; x < 1; x++);",
+  "let y; var x, z",
+])("a variable that would be one of scripts is refused: %s", async (code) => {
+  expect(await save(code)).toBe(
+    "error: The code declares a variable by var, which would be one of run_code, too. Declare it by let or const.",
+  );
+});
+
+test.each([
+  "() => { var x = 1; return x; }",
+  "'var x'",
+  "1 // var if x",
+  "const o = { var: 1 }; o.var",
+])("another var is none: %s", async (code) => {
+  expect(await save(code)).toMatch(/^Saved/);
+});

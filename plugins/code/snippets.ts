@@ -48,9 +48,22 @@ export async function valueOfSnippet(
   return called;
 }
 
+/** Why a snippet cannot be saved; undefined if it can be. */
+async function problemOf(code: string): Promise<string | undefined> {
+  const problem = await syntaxProblem(code);
+  if (problem !== undefined) return `The code does not parse: ${problem}`;
+  const names = new Set([...code.matchAll(/\bvar\s+([\w$]+)/g)].map(([, name]) => name));
+  if (names.size === 0) return undefined;
+  // A var clashes with a let of the block around it, unless it is inside of a function.
+  const clash = await syntaxProblem(`let ${[...names].join()}; {${code}\n}`);
+  return clash?.includes("redefinition") === true
+    ? "The code declares a variable by var, which would be one of run_code, too. Declare it by let or const."
+    : undefined;
+}
+
 /**
- * Why a snippet cannot be run; undefined if it parses. Saving runs none of it, even if it closes the brackets around it: a script
- * with a syntax error does not begin, and this one has an error after the snippet.
+ * Why code does not parse; undefined if it does. This runs none of it, even if it closes the brackets around it: a script with a
+ * syntax error does not begin, and this one has an error after the code.
  */
 async function syntaxProblem(code: string): Promise<string | undefined> {
   const before = `"use strict"; (async (args) => { ${code}\n})\n`;
@@ -73,8 +86,8 @@ export async function saved(
   { name, description, code, input, listed }: SnippetInput,
   context: Context,
 ): Promise<string> {
-  const problem = await syntaxProblem(code);
-  if (problem !== undefined) throw new Error(`The code does not parse: ${problem}`);
+  const problem = await problemOf(code);
+  if (problem !== undefined) throw new Error(problem);
   const { isNew, tool } = await context.saveSnippet({
     ...{ name, description, code },
     ...(input && { input }),
