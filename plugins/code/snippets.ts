@@ -11,7 +11,7 @@ export function takeSnippetArguments(): unknown {
   return taken;
 }
 
-/** What is known of a script as `run_code` takes it. */
+/** How `run_code` reads scripts. */
 interface Script {
   /** True for the error of a script with a `return` outside of functions. */
   isReturn(error: unknown): boolean;
@@ -20,8 +20,8 @@ interface Script {
 }
 
 /**
- * The value of a snippet with these arguments, which it has as `args`, or as those of the function that it is. What it declares
- * is its own: several may run at once, and none changes the variables of scripts by that.
+ * Runs a snippet and returns its value. It reads its arguments from `args`, or is one arrow function that gets them. Its
+ * declarations are local: several snippets may run at once, and none changes the variables of scripts by declaring its own.
  */
 export async function valueOfSnippet(
   code: string,
@@ -30,7 +30,7 @@ export async function valueOfSnippet(
 ): Promise<unknown> {
   const begun = (script: string): unknown => {
     given = args;
-    // In strict code, functions of a block are its own. Without `void 0`, a block without a value would give the directive.
+    // In strict code, functions are local to their block. Without `void 0`, the value of an empty block would be the directive.
     const running = runScript(`"use strict"; void 0; ${script}`);
     mendBuiltIns();
     return running;
@@ -81,7 +81,7 @@ export interface SnippetInput {
   listed?: boolean | undefined;
 }
 
-/** Saves a snippet, and says how it is run. */
+/** Saves a snippet; returns a text that says how to run it. Throws an `Error` that says what to change. */
 export async function saved(
   { name, description, code, input, listed }: SnippetInput,
   context: Context,
@@ -98,7 +98,7 @@ export async function saved(
   return `${isNew ? "Saved the snippet" : "Replaced the snippet"} ${name}. Run it by ${run}${also}. In scripts: await runSnippet("${name}", {...}).`;
 }
 
-/** The snippets of the caller as text; deletes one, or shows its code, first. */
+/** Lists the snippets of the caller as text, or shows the code of one. Deletes one first if asked to. */
 export async function listed(
   { show, delete: deleted }: { show?: string | undefined; delete?: string | undefined },
   context: Context,

@@ -1,4 +1,4 @@
-/** Snippets as tools: those that a caller has listed, and the calls of these as calls of the tool that runs snippets. */
+/** Listed snippets as tools of their caller. A call of one is redirected to the tool that runs snippets. */
 import { logError } from "../../kernel/core/errors.ts";
 import type { Tool } from "../../kernel/core/model.ts";
 import { oncePer } from "../../kernel/core/once-per.ts";
@@ -23,7 +23,7 @@ const ANY: Tool["inputSchema"] = { type: "object" };
 /** The tools of a catalog that run snippets. */
 const runnersIn = oncePer((catalog: Catalog): readonly ToolEntry[] =>
   [...catalog.tools.values()].filter(
-    // A profile that sets arguments of the tool sets which snippet it runs.
+    // A profile with pinned arguments for the tool chooses the snippet itself.
     ({ servlet, own, pinned }) => servlet.manifest.snippets === own && pinned === undefined,
   ),
 );
@@ -35,7 +35,7 @@ export function callersSnippets(store: SnippetStore): CallersTools {
       const own = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : "";
       const [runner] = runnersIn(catalog);
       if (runner === undefined || !SNIPPET_NAME.test(own)) return undefined;
-      // Its arguments are checked by the snippet's schema when it is read: the call goes on with what it began with.
+      // The snippet is not read here: its schema checks the arguments when it is run.
       return entryOf(runner, { name: own, description: "" });
     },
     async list(catalog, viewer) {
@@ -45,7 +45,7 @@ export function callersSnippets(store: SnippetStore): CallersTools {
         const all = await store.listed(runner.servlet, viewer);
         return all.map((snippet) => entryOf(runner, snippet));
       } catch (error) {
-        // The list of the server's tools does not depend on it.
+        // The server's own tools are listed even if the snippets cannot be read.
         logError(error);
         return [];
       }
@@ -53,7 +53,7 @@ export function callersSnippets(store: SnippetStore): CallersTools {
   };
 }
 
-/** The entry of a snippet: a call of it is a call of `runner`, from whose tool it has all that clients should know of calls. */
+/** The entry of a snippet. Calls are redirected to `runner`; its annotations and other facts about calls hold for the snippet, too. */
 function entryOf(
   runner: ToolEntry,
   { name, description, input = ANY }: Pick<Snippet, "name" | "description" | "input">,

@@ -15,7 +15,7 @@ import type { FeatureFunction } from "../../kernel/servlets/deployment.ts";
 import { limits } from "./limits.ts";
 import type { Snippet, SnippetStore } from "./store.ts";
 
-/** A name that is a part of the name of a tool, and may be written in code. */
+/** Names of snippets: valid in tool names, and as identifiers. */
 export const SNIPPET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 const objectSchema = once(() => z.record(z.string(), z.unknown()));
@@ -45,12 +45,12 @@ export function snippetFunctions(
   store: SnippetStore,
   toolOf: (name: string) => string,
 ): Record<string, FeatureFunction> {
-  /** What a run has read: it may ask often, and reads once. */
+  /** The snippets that each run has read: a run reads them once, however often it asks. */
   const readBy = new WeakMap<CallContext, Promise<readonly Snippet[]>>();
   const allOf = ({ servlet, call }: Of) =>
     readBy.getOrInsertComputed(call, () => store.all(servlet, call));
   return {
-    /** Saves a snippet: whether it replaces another one, and the names of the tools that it is and was. */
+    /** Saves a snippet. Returns whether its name is new, whether it was a tool before, and the name of its tool if it is one now. */
     async "snippets.save"(payload, { servlet, call }) {
       demandSnippets(servlet);
       readBy.delete(call);
@@ -63,7 +63,7 @@ export function snippetFunctions(
         ...(snippet.listed === true && { tool: toolOf(snippet.name) }),
       };
     },
-    /** A snippet; with arguments, these as they fit its schema. */
+    /** Returns a snippet; given arguments are checked by its schema and returned, too. */
     async "snippets.get"(payload, of) {
       demandSnippets(of.servlet);
       const { name, arguments: given } = read(getSchema(), payload);
@@ -72,7 +72,7 @@ export function snippetFunctions(
       if (snippet === undefined) throw unknown(name, all);
       return { ...snippet, ...(given && { arguments: fitted(snippet, given, stepsOf(of.call)) }) };
     },
-    /** All snippets, without their code. */
+    /** Returns all snippets, without their code. */
     async "snippets.list"(_payload, of) {
       demandSnippets(of.servlet);
       const all = await allOf(of);
@@ -81,7 +81,7 @@ export function snippetFunctions(
         return shown;
       });
     },
-    /** Deletes a snippet: whether there was one, and whether it was a tool. */
+    /** Deletes a snippet. Returns whether it existed, and whether it was a tool. */
     async "snippets.delete"(payload, { servlet, call }) {
       demandSnippets(servlet);
       const { name } = read(deleteSchema(), payload);
@@ -111,7 +111,7 @@ function unknown(name: string, all: readonly Snippet[]): Fault {
   return new Fault("invalid_params", `there is no snippet ${name}.${hint} ${there}`);
 }
 
-/** Throws `invalid_params` unless this is a schema of an object that can be checked. */
+/** Throws `invalid_params` unless this is a usable schema of an object. */
 function demandSchema(input: Json): void {
   if (input["type"] !== "object")
     throw new Fault("invalid_params", 'input: is no schema of an object. Add "type": "object".');
@@ -124,10 +124,10 @@ function demandSchema(input: Json): void {
   checked(() => new Schema(input, { formats: FORMATS, isInput: true }).issues({}));
 }
 
-/** Steps of all checks of arguments in one run. */
+/** The step budget of all checks of arguments in one run. */
 const stepsOf = oncePer((_run: CallContext) => new Steps(limits.checkSteps));
 
-/** The arguments as they fit the schema of a snippet. Throws `invalid_params`. */
+/** The arguments, without nulls that the schema of the snippet does not allow. Throws `invalid_params` if they do not match it. */
 function fitted({ name, input }: Snippet, given: Json, steps: Steps): Json {
   if (input === undefined) return given;
   const { value, issues } = checked(() => {
@@ -141,7 +141,7 @@ function fitted({ name, input }: Snippet, given: Json, steps: Steps): Json {
   );
 }
 
-/** Works with a schema. Throws `invalid_params` if it is none, or too complex. */
+/** Runs work with a schema. Throws `invalid_params` if the schema is invalid or too complex. */
 function checked<T>(work: () => T): T {
   try {
     return work();
@@ -151,6 +151,7 @@ function checked<T>(work: () => T): T {
   }
 }
 
+/** The payload as the schema describes it. Throws `invalid_params`. */
 function read<T>(schema: z.ZodMiniType<T>, payload: unknown): T {
   const found = schema.safeParse(payload);
   if (found.success) return found.data;

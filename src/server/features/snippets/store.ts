@@ -17,18 +17,18 @@ export interface Snippet {
   listed?: boolean | undefined;
 }
 
-/** Objects that are known to have no listed snippet. */
+/** Maximum number of objects remembered as having no listed snippet. */
 const MOST_EMPTY = 1000;
 
-/** How often a change is tried again that another one has overtaken. */
+/** How often a change is tried if others change the document at the same time. */
 const TRIES = 10;
 
 /** The snippets of callers, in one document beside the state of the servlet that runs them. */
 export class SnippetStore {
   readonly #documents: DocumentsOf;
-  /** Objects that had no listed snippet, with the Unix time in ms at which they were asked. */
+  /** Objects without a listed snippet, with the Unix time in ms at which they were read. */
   readonly #empty = new Map<string, number>();
-  /** How often this isolate has changed snippets. */
+  /** Number of changes by this isolate: a list that was read before a change is not remembered. */
   #changes = 0;
 
   constructor(documents: DocumentsOf) {
@@ -42,9 +42,9 @@ export class SnippetStore {
   }
 
   /**
-   * The snippets that are tools of a caller. Most callers have none, and list tools again and again: their objects are asked once
-   * in `limits.noSnippetsMs`, unless this isolate has changed their snippets since. A session lists again when it hears of a change,
-   * and perhaps never after that: for one, the object is always asked.
+   * The snippets that are tools of a caller. Most callers have none and list tools often: their objects are read at most once in
+   * `limits.noSnippetsMs`, unless this isolate has changed their snippets since. For a session, the object is always read: its
+   * client lists tools when it hears of a change, and may never list them again.
    */
   async listed(servlet: PreparedServlet, viewer: Viewer): Promise<readonly Snippet[]> {
     const { place, read } = this.#documents("snippets", servlet, viewer);
@@ -60,7 +60,7 @@ export class SnippetStore {
     return listed;
   }
 
-  /** Saves a snippet in place of one with its name, which it returns. Throws `invalid_params` if there are too many. */
+  /** Saves a snippet; returns the one that it replaces. Throws `invalid_params` if there are too many. */
   save(servlet: PreparedServlet, viewer: Viewer, snippet: Snippet): Promise<Snippet | undefined> {
     return this.#change(servlet, viewer, snippet.name, (others) => {
       if (others.length >= limits.snippets)
@@ -78,12 +78,12 @@ export class SnippetStore {
     });
   }
 
-  /** Deletes the snippet with this name, which it returns. */
+  /** Deletes the snippet with this name; returns it. */
   delete(servlet: PreparedServlet, viewer: Viewer, name: string): Promise<Snippet | undefined> {
     return this.#change(servlet, viewer, name, (others) => others);
   }
 
-  /** Changes the snippets other than that with this name, which it returns. */
+  /** Replaces all snippets by `change` of those with other names; returns the one with this name. */
   async #change(
     servlet: PreparedServlet,
     viewer: Viewer,
@@ -102,7 +102,7 @@ export class SnippetStore {
       this.#empty.delete(document.place);
       if (isDone) return found;
     }
-    throw new Fault("invalid_params", "others change the snippets all the time. Try again.");
+    throw new Fault("invalid_params", "other calls keep changing the snippets. Try again.");
   }
 }
 

@@ -6,20 +6,20 @@ import type { ServletState } from "./servlet-state.ts";
 import type { StateDocument } from "./state-documents.ts";
 import { scopeOf, stateName } from "./state-scopes.ts";
 
-/** What one feature keeps beside the state of a servlet in one scope: a text, which is stored sealed. */
+/** A text that one feature keeps beside the state of a servlet in one scope. It is stored sealed. */
 export interface FeatureDocument {
-  /** The name of the object that has it. */
+  /** The name of the Durable Object that stores it. */
   readonly place: string;
-  /** Undefined if nothing is kept. Throws `unavailable` if it cannot be read. */
+  /** Returns undefined if there is no document. Throws `unavailable` if it cannot be read. */
   read(): Promise<StateDocument | undefined>;
   /**
-   * Replaces the text that was read with this revision, 0 if there was none. False if there is another one by now. Throws
-   * `servlet_failed` if there is no room for the caller.
+   * Replaces the document that was read with this revision (0 if there was none). Returns false if the revision has changed since.
+   * Throws `servlet_failed` if the caller's storage is full.
    */
   replace(document: StateDocument): Promise<boolean>;
 }
 
-/** The document of this name beside the state that a servlet has for this caller. */
+/** Returns the document with this name beside the state that a servlet has for this caller. */
 export type DocumentsOf = (
   name: string,
   servlet: PreparedServlet,

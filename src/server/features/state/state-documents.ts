@@ -7,13 +7,13 @@ const TABLE =
 /** A text that a feature keeps beside the state of a servlet. */
 export interface StateDocument {
   text: string;
-  /** Goes up with each change. */
+  /** Increases with each change. */
   revision: number;
 }
 
 /**
- * Texts that features keep beside the state of a servlet in one scope, sealed; one for each feature. They are neither memory
- * nor files of the servlet: they last when these are reset, and when the servlet changes.
+ * Sealed texts that features keep beside the state of a servlet in one scope, one for each feature. They are not part of the
+ * servlet's memory or files: they survive a reset of the state and a new build of the servlet.
  */
 export class StateDocuments {
   readonly #sql: SqlStorage;
@@ -24,7 +24,7 @@ export class StateDocuments {
     this.#sealing = sealing;
   }
 
-  /** The document of this name; undefined if there is none. Throws if it cannot be opened. */
+  /** The document with this name; undefined if there is none. Throws if it cannot be opened. */
   async read(name: string): Promise<StateDocument | undefined> {
     if (!hasTable(this.#sql, "documents")) return undefined;
     const row = firstRow(
@@ -42,7 +42,7 @@ export class StateDocuments {
     return this.#sealing.seal(new TextEncoder().encode(text), `document ${name}`);
   }
 
-  /** Stores a sealed document in place of the one with this revision, 0 for none. False if there is another one by now. */
+  /** Replaces the document with this revision (0 for none). Returns false if the revision has changed since. */
   replace(name: string, revision: number, sealed: Uint8Array): boolean {
     this.#sql.exec(TABLE);
     const query =
@@ -53,7 +53,7 @@ export class StateDocuments {
   }
 }
 
-/** Bytes of the documents of an object; without that of a name. */
+/** Bytes of all documents of an object, except the one with the name `without`. */
 export const documentBytes = (sql: SqlStorage, without = ""): number =>
   hasTable(sql, "documents")
     ? sql
