@@ -143,7 +143,8 @@ export async function askedFile(
   if (requestOne("elicitation/create", params)["action"] !== "accept") return undefined;
   for (let pauseMs = 1000; !(await callHost(what, "transfers.arrived", { uri }));) {
     hostFor(what).sleep(pauseMs);
-    pauseMs = Math.min(1.5 * pauseMs, 10_000);
+    // The person may take a day, in which a call may ask the host some hundred times.
+    pauseMs = Math.min(1.1 * pauseMs, 120_000);
   }
   tell("notify_url_elicitation_completed", { elicitationId: uri });
   return uri;

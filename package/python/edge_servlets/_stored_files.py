@@ -197,7 +197,8 @@ async def _asked_file(what: str, request: Json) -> str | None:
     pause = 1.0
     while not await call_host(what, "transfers.arrived", {"uri": uri}):
         time.sleep(pause)
-        pause = min(1.5 * pause, 10.0)
+        # The person may take a day, in which a call may ask the host some hundred times.
+        pause = min(1.1 * pause, 120.0)
     call(what, "notify_url_elicitation_completed", {"elicitationId": uri})
     return str(uri)
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { limits } from "../../../src/server/features/transfers/limits.ts";
 import { withFileArguments } from "../../../src/server/features/transfers/wire.ts";
 import { goOn, send } from "../../worker/calls/client.ts";
 import {
   clock,
   keysOf,
+  limited,
   newCaller,
   prepare,
   put,
@@ -146,13 +148,40 @@ describe("a file that a servlet asks for", () => {
   test("is over when nobody sends it in time", async () => {
     const ada = await sender();
     const { url, answer } = await asked(ada);
-    clock.aheadMs += 15 * 60_000 + 1;
+    clock.aheadMs += limits.transferMs + 1;
     const response = await ada.fetch(url, page);
     expect([response.status, await response.text()]).toEqual([
       404,
       expect.stringMatching(/This page is over/),
     ]);
     expect(await answer("accept")).toMatch(/askFile\(\): The file has not come in time/);
+  });
+
+  test("may be chosen many hours later, and its upload then takes the usual time", async () => {
+    const ada = await sender();
+    const { url, answer } = await asked(ada);
+    clock.aheadMs += limits.transferMs - 60_000;
+    expect(
+      (await put(ada, url, csv.subarray(0, 1), { range: "bytes 0-0/4", ...chosen })).status,
+    ).toBe(202);
+    clock.aheadMs += limits.uploadIdleMs - 1000;
+    expect((await put(ada, url, csv.subarray(1), { range: "bytes 1-3/4", ...chosen })).status).toBe(
+      201,
+    );
+    expect(await answer("accept")).toContain("a,b");
+  });
+
+  test("for which nobody has chosen one makes room for others, the oldest first", async () => {
+    const ada = await sender({}, newCaller());
+    limited({ callerTransfers: 2 });
+    const [first, second] = [await asked(ada), await asked(ada)];
+    await expect(asked(ada)).rejects.toThrow();
+    clock.aheadMs += limits.uploadIdleMs + 1;
+    const third = await asked(ada);
+    const statuses = [first, second, third].map(
+      async ({ url }) => (await ada.fetch(url, page)).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([404, 200, 200]);
   });
 
   test("counts for its caller from when its size is known", async () => {

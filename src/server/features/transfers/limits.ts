@@ -15,7 +15,7 @@ const own = addLimits({
     callerTransferBytes: 2 * 1024 * 1024 * 1024,
     /** Files of one caller. */
     callerTransfers: 200,
-    /** How long a file is stored, and its URL is valid. At most `taskMs`, for which the keys are kept that seal it. */
+    /** How long a file is stored, and its URL is valid; and how long a person may take to choose one. At most `taskMs`, for which the keys are kept that seal it. */
     transferMs: 24 * 3_600_000,
   },
   internal: {

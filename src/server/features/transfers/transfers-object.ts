@@ -125,6 +125,7 @@ export class TransfersObject extends DurableObject<object> {
       const by = { ...(servlet && { servlet }), ...(request && { request }) };
       const details: Details = { name, mimeType, owner, ...by };
       if (size !== undefined) demandFileSize(size);
+      this.#dropUnanswered();
       this.#demandRoom(size ?? 0);
       // Bytes of a servlet are counted as they come.
       if (upload !== undefined) await this.#count(owner, size);
@@ -136,7 +137,7 @@ export class TransfersObject extends DurableObject<object> {
       this.#sql.exec(
         "INSERT INTO stored_files VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
         ...[id, upload ?? null, link, owner.profile ?? "", size ?? null, now],
-        ...[now + limits.uploadIdleMs, sealed],
+        ...[now + (request ? limits.transferMs : limits.uploadIdleMs), sealed],
       );
       await this.#setAlarm();
     });
@@ -413,8 +414,9 @@ export class TransfersObject extends DurableObject<object> {
     this.ctx.storage.transactionSync(() => {
       this.#sql.exec("DELETE FROM file_pieces WHERE id = ?", id);
       this.#sql.exec(
-        "UPDATE stored_files SET size = ?, sealed = ?, received = 0, pieces = 0 WHERE id = ?",
-        ...[size, sealed, id],
+        "UPDATE stored_files SET size = ?, sealed = ?, received = 0, pieces = 0, made = ? WHERE id = ?",
+        // The time of an upload begins when a person first chooses a file.
+        ...[size, sealed, row.size === null ? Date.now() : row.made, id],
       );
     });
   }
@@ -498,6 +500,18 @@ export class TransfersObject extends DurableObject<object> {
         "invalid_params",
         `Your stored files have ${sum} bytes, and this one has ${bytes} more (limit ${callerTransferBytes}). ${howToMakeRoom()}`,
       );
+  }
+
+  /** Makes room for another file: drops the one for which a person was asked first, if they have chosen none for some time. */
+  #dropUnanswered(): void {
+    if (this.#stored().count < limits.callerTransfers) return;
+    const [unanswered] = this.#sql
+      .exec<{ id: string }>(
+        "SELECT id FROM stored_files WHERE upload IS NOT NULL AND size IS NULL AND made < ? ORDER BY made LIMIT 1",
+        Date.now() - limits.uploadIdleMs,
+      )
+      .toArray();
+    if (unanswered !== undefined) this.#drop(unanswered.id);
   }
 
   /** The row of a file whose time is not over. */
