@@ -105,9 +105,10 @@ describe("scopes", () => {
     expect(await names(await send(server, "ada", "prompts/list"), "prompts")).toEqual([]);
     expect(await names(await send(server, "bob", "prompts/list"), "prompts")).not.toEqual([]);
     expect(await names(await send(server, "bob", "tools/list"), "tools")).not.toContain("greet");
-    const { result } = await answerOf(await send(server, "ada", "tools/list"));
+    const { result } = await answerOf(await send(server, "ada", "prompts/list"));
     expect(result).toMatchObject({ cacheScope: "private" });
-    const all = await answerOf(await send(server, "all", "tools/list"));
+    // Of tools, a caller may have own ones.
+    const all = await answerOf(await send(server, "all", "prompts/list"));
     expect(all.result).toMatchObject({ cacheScope: "public" });
   });
 

@@ -108,7 +108,7 @@ return { data, status, failed };`,
   {
     name: "bcryptjs",
     does: "passwords",
-    kb: 29,
+    kb: 32,
     imports: `import bcrypt from "bcryptjs";`,
     body: `const hash = await bcrypt.hash("secret", "$2b$04$abcdefghijklmnopqrstuu");
 return [hash, await bcrypt.compare("secret", hash)];`,
@@ -200,7 +200,7 @@ return [day.add(1, "year").format(), day.locale("de").format("dddd D MMMM"), day
   {
     name: "diff",
     does: "differences of texts",
-    kb: 59,
+    kb: 64,
     imports: 'import { applyPatch, createPatch, diffWords } from "diff";',
     body: String.raw`const patch = createPatch("file", "a\nb\n", "a\nc\n");
 return [patch, applyPatch("a\nb\n", patch), diffWords("a b", "a c")];`,
@@ -260,7 +260,7 @@ return [strFromU8(gunzipSync(gzipSync(strToU8("x".repeat(1000))))).length, strFr
   {
     name: "fuse.js",
     does: "fuzzy search",
-    kb: 60,
+    kb: 67,
     imports: 'import Fuse from "fuse.js";',
     body: `const books = [{ title: "Old Man's War" }, { title: "The Lock Artist" }];
 return new Fuse(books, { keys: ["title"] }).search("lok");`,
@@ -312,7 +312,7 @@ return [before, produce(before, (draft) => void draft.list.push(2))];`,
   {
     name: "jose",
     does: "JSON Web Tokens",
-    kb: 105,
+    kb: 115,
     imports: 'import { EncryptJWT, jwtDecrypt, jwtVerify, SignJWT } from "jose";',
     body: `const key = new TextEncoder().encode("k".repeat(32));
 const signed = await new SignJWT({ sub: "ada" }).setProtectedHeader({ alg: "HS256" }).sign(key);
@@ -462,7 +462,7 @@ return [list.querySelector("li.a")?.text, list.querySelectorAll("li").length, St
   {
     name: "ofetch",
     does: "HTTP",
-    kb: 73,
+    kb: 78,
     imports: `import { ofetch } from "ofetch";`,
     body: `const api = ofetch.create({ baseURL: "https://api.example", retry: 0 });
 const made: unknown = await api("/things", { method: "POST", body: { a: 1 }, query: { q: "x y" } });
@@ -603,7 +603,7 @@ return { id, wrong };`,
   {
     name: "tweetnacl",
     does: "ciphers",
-    kb: 49,
+    kb: 55,
     imports: 'import nacl from "tweetnacl";',
     body: `const [key, nonce] = [new Uint8Array(32), new Uint8Array(24)];
 const box = nacl.secretbox(new TextEncoder().encode("abc"), nonce, key);
