@@ -1,4 +1,5 @@
 import { callerKey } from "../../kernel/core/callers.ts";
+import { once } from "../../kernel/core/once.ts";
 import { unsettled } from "../../kernel/core/settled.ts";
 import { refOf, type PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import type { Viewer } from "../../kernel/servlets/deployment.ts";
@@ -8,7 +9,7 @@ import { scopeOf, stateName } from "./state-scopes.ts";
 
 /** A text that one feature keeps beside the state of a servlet in one scope. It is stored sealed. */
 export interface FeatureDocument {
-  /** The name of the Durable Object that stores it. */
+  /** Tells it from the documents of other servlets and scopes. */
   readonly place: string;
   /** Returns undefined if there is no document. Throws `unavailable` if it cannot be read. */
   read(): Promise<StateDocument | undefined>;
@@ -30,13 +31,15 @@ export const documentsIn =
   (objects: DurableObjectNamespace<ServletState>): DocumentsOf =>
   (name, servlet, viewer) => {
     const scope = scopeOf(servlet.manifest, viewer);
-    const place = stateName(servlet.name, scope);
-    const state = objects.getByName(place);
+    // The name of the object is a digest: made only if it is asked.
+    const state = once(() => objects.getByName(stateName(servlet.name, scope)));
     const caller = scope[0] === "server" ? undefined : callerKey(viewer.principal);
     return {
-      place,
-      read: async () => unsettled(await state.document(servlet.name, name)),
+      place: [servlet.name, ...scope].join(" "),
+      read: async () => unsettled(await state().document(servlet.name, name)),
       replace: async (document) =>
-        unsettled(await state.replaceDocument({ servlet: refOf(servlet), caller, name }, document)),
+        unsettled(
+          await state().replaceDocument({ servlet: refOf(servlet), caller, name }, document),
+        ),
     };
   };

@@ -61,6 +61,7 @@ type Run = Pick<StatefulRun, "export" | "input" | "call" | "recorded" | "seed" |
 export class ServletState extends DurableObject<QuotaEnv> {
   readonly #server: StateServer;
   #opening: Promise<{ own: OwnBackend; all: StateBackends; documents: StateDocuments }> | undefined;
+  #documentBytes: number | undefined;
   /** The last lists of the servlet in this state, as JSON, with their time and the servlet's version. */
   #lists: { text: string; at: number; version: string } | undefined;
   /** When the state is deleted, in Unix ms; 0 if never, undefined until the alarm was read. */
@@ -150,8 +151,14 @@ export class ServletState extends DurableObject<QuotaEnv> {
       const others = (await all.current.bytes()) + documentBytes(sql, name);
       await this.#postponeDeletion(served, caller);
       await this.#reservation.demand(caller, others + sealed.length, true);
+      this.#documentBytes = undefined;
       return documents.replace(name, revision, sealed);
     });
+  }
+
+  /** Counted once: each call that changes the state asks for it. */
+  #bytesOfDocuments(): number {
+    return (this.#documentBytes ??= documentBytes(this.ctx.storage.sql));
   }
 
   /** Stops a call that runs or waits for its turn; does nothing for any other id. */
@@ -247,7 +254,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
       ...(run.isCancelled && { isCancelled: run.isCancelled }),
       ...(hasFolders && { room: await this.#reservation.available(caller) }),
       reserve: (bytes, addsFiles) => {
-        stored = bytes + documentBytes(this.ctx.storage.sql);
+        stored = bytes + this.#bytesOfDocuments();
         return this.#reservation.demand(caller, stored, addsFiles);
       },
     });
@@ -323,7 +330,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
         const servlet = demandServed(this.#servlet(of));
         const backend = await this.#backend(servlet);
         const reserve = (bytes: number, addsFiles: boolean) =>
-          this.#reservation.demand(caller, bytes + documentBytes(this.ctx.storage.sql), addsFiles);
+          this.#reservation.demand(caller, bytes + this.#bytesOfDocuments(), addsFiles);
         await this.#postponeDeletion(servlet, caller);
         await backend.imported(servlet, file, { filesOnly, reserve });
         this.#lists = undefined;
@@ -345,6 +352,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     this.#stored("");
     await this.#reservation.release(() => {
       (this.#server.facets ?? noFacets).delete(this.ctx);
+      this.#documentBytes = 0;
       return this.ctx.storage.deleteAll();
     });
   }
@@ -354,7 +362,7 @@ export class ServletState extends DurableObject<QuotaEnv> {
     if (this.#reservation.bytes === 0 || !this.#turns.takeNow()) return this.#reservation.bytes;
     try {
       const kept = await (await this.#backend(undefined)).bytes();
-      const bytes = kept + documentBytes(this.ctx.storage.sql);
+      const bytes = kept + this.#bytesOfDocuments();
       this.ctx.waitUntil(this.#reservation.shrink(bytes).catch(report));
       return this.#reservation.bytes;
     } finally {
