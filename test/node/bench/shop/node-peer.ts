@@ -5,18 +5,10 @@
 import cluster from "node:cluster";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js";
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { z } from "zod";
 import { connectRedis } from "./redis.ts";
-import {
-  checkout,
-  DESCRIPTIONS,
-  getUserCart,
-  redisAt,
-  searchProducts,
-  type Stores,
-} from "./tools.ts";
+import { newServer } from "./sdk-server.ts";
+import { redisAt, type Stores } from "./tools.ts";
 
 const PROCESSES = 4;
 
@@ -29,41 +21,6 @@ interface App {
   post(path: string, handler: Handler): void;
   delete(path: string, handler: Handler): void;
   listen(port: number, host: string): void;
-}
-
-const user_id = z.string().default("user-00042");
-const items = z.array(z.object({ product_id: z.number(), quantity: z.number() }));
-
-const said = (result: object) => ({
-  content: [{ type: "text" as const, text: JSON.stringify(result) }],
-});
-
-function newServer(stores: Stores): McpServer {
-  const server = new McpServer({ name: "shop", version: "1.0.0" });
-  server.registerTool(
-    "search_products",
-    {
-      description: DESCRIPTIONS.search_products,
-      inputSchema: {
-        category: z.string().default("Electronics"),
-        min_price: z.number().default(50),
-        max_price: z.number().default(500),
-        limit: z.number().default(10),
-      },
-    },
-    async (given) => said(await searchProducts(stores, given)),
-  );
-  server.registerTool(
-    "get_user_cart",
-    { description: DESCRIPTIONS.get_user_cart, inputSchema: { user_id } },
-    async (given) => said(await getUserCart(stores, given)),
-  );
-  server.registerTool(
-    "checkout",
-    { description: DESCRIPTIONS.checkout, inputSchema: { user_id, items } },
-    async (given) => said(await checkout(stores, given)),
-  );
-  return server;
 }
 
 /** Without sessions the SDK wants a server and a transport for each request. */

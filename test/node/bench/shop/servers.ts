@@ -78,15 +78,16 @@ export async function startBackend(withRedis = true): Promise<Backend> {
   return { api, redis: `${api}/redis`, native };
 }
 
-async function own({ api, redis }: Backend): Promise<Running> {
-  const servlet = join(HERE, "../servlets/shop");
+/** A self-hosted server of this project with one of its servlets. */
+async function own({ api, redis }: Backend, name: string): Promise<Running> {
+  const servlet = join(HERE, "../servlets", name);
   const members = await makeBundle({
     folders: [servlet],
     languages: LANGUAGES,
     cache: ".bundle",
     progress: () => {},
   });
-  const folder = await project(await writeMain(members, join(SCRATCH, "own")).then(resolve));
+  const folder = await project(await writeMain(members, join(SCRATCH, name)).then(resolve));
   await build(folder);
   const args = ["--private-network", "--from-env", "SHOP_API", "--from-env", "SHOP_REDIS"];
   const hosting = await host(folder, { args, variables: { SHOP_API: api, SHOP_REDIS: redis } });
@@ -110,9 +111,10 @@ async function program(
   { api, redis, native = redis }: Backend,
   command: string,
   args: readonly string[] = [],
+  env: Record<string, string> = {},
 ): Promise<Running> {
   const port = await freePort();
-  const child = start(command, args, { PORT: String(port), API: api, REDIS: native });
+  const child = start(command, args, { PORT: String(port), API: api, REDIS: native, ...env });
   child.stdout.resume();
   await listening(port);
   return { port, process: child };
@@ -143,18 +145,33 @@ async function rust(backend: Backend): Promise<Running> {
   return program(backend, join(folder, "target/release/shop"));
 }
 
+/** The official Python SDK, or FastMCP, in an environment of its own. */
+async function python(backend: Backend, peer: "mcp" | "fastmcp"): Promise<Running> {
+  const pip = ".venv/bin/pip";
+  const folder = await built("python", [
+    ["python3", "-m", "venv", ".venv"],
+    [pip, "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"],
+  ]);
+  const command = join(folder, ".venv/bin/python");
+  return program(backend, command, [join(folder, "shop.py")], { PEER: peer, PYTHONPATH: folder });
+}
+
 /** The servers by name; each says what it needs, where not all machines have that. */
 export const SERVERS: Record<
   string,
   { start: (backend: Backend) => Promise<Running>; needs?: string }
 > = {
-  ours: { start: own },
+  ours: { start: (backend) => own(backend, "shop") },
+  "ours, SDK's server": { start: (backend) => own(backend, "shop-sdk") },
+  "ours, Python": { start: (backend) => own(backend, "shop-python") },
   "TypeScript SDK": {
     start: (backend) => program(backend, process.execPath, [join(HERE, "node-peer.ts")]),
   },
   "plain Worker": { start: floor },
   "Go SDK": { start: go, needs: "go" },
   "Rust SDK": { start: rust, needs: "cargo" },
+  "Python SDK": { start: (backend) => python(backend, "mcp"), needs: "python3" },
+  FastMCP: { start: (backend) => python(backend, "fastmcp"), needs: "python3" },
 };
 
 /** Starts those of the servers that this machine can build, in this order; says which it cannot. */
