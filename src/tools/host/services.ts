@@ -1,6 +1,6 @@
 import type { Struct } from "./capnp.ts";
 import type { Configuration } from "./configuration.ts";
-import { RUNS } from "../../server/kernel/settings/own-names.ts";
+import { MEMORY, RUNS } from "../../server/kernel/settings/own-names.ts";
 import { EXPORTER_ONLY } from "./exporter.ts";
 import { modulesIn } from "./modules.ts";
 import { storeService, storesOf } from "./stores.ts";
@@ -22,6 +22,8 @@ export interface Hosted {
   objects: string;
   host: string;
   port: number;
+  /** Bytes of memory that the machine or container has. */
+  memory: number;
   /** Path of the socket on which the Worker receives whether the disk is full; absent for a Worker without `Disk`. */
   diskSocket?: string;
   /** Trust a reverse proxy's headers for the client's address and for the requested host. */
@@ -41,9 +43,10 @@ export async function servicesOf(hosted: Hosted): Promise<WorkerdConfig> {
     compatibilityFlags,
     bindings: [
       ...Object.keys(variables)
-        .filter((name) => !EXPORTER_ONLY.test(name) && name !== RUNS)
+        .filter((name) => !EXPORTER_ONLY.test(name) && ![RUNS, MEMORY].includes(name))
         .map(fromEnvironment),
       { name: RUNS, text: "self-hosted" },
+      { name: MEMORY, text: String(hosted.memory) },
       ...bindingsOf(configuration),
       ...(hosted.extra?.bindings ?? []),
     ],

@@ -3,6 +3,7 @@
  * See docs/self-hosting.md.
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { demandFree } from "../bundle/listening.ts";
 import { outliveShellOfNpm } from "../bundle/npm-shell.ts";
@@ -82,6 +83,8 @@ async function main(): Promise<void> {
     objects: storage.objects,
     host,
     port,
+    // A container may have less than the machine. Without a limit, some kernels give a number beyond all memory.
+    memory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
     ...(knowsDisk && { diskSocket }),
     trustProxy: values["trust-proxy"],
     privateNetwork: values["private-network"],

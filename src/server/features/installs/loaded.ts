@@ -1,7 +1,7 @@
 import { settled, unsettled, type Settled } from "../../kernel/core/settled.ts";
 import { CallHooks, DepartureWatch, hookSupportOf } from "../state/remote-hooks.ts";
 import { clientHasLeft, Fault, logError } from "../../kernel/core/errors.ts";
-import { limits } from "../../kernel/core/limits.ts";
+import { GUEST_MEMORY, limits, type Limits } from "../../kernel/core/limits.ts";
 import type { CallContext, RunContext } from "../../kernel/core/call-context.ts";
 import type { PreparedServlet, BundledServlets } from "../../kernel/servlets/bundle.ts";
 import type { Deployment } from "../../kernel/servlets/deployment.ts";
@@ -178,6 +178,9 @@ interface LoaderParts {
 
 type Modules = WorkerLoaderWorkerCode["modules"];
 
+/** The limits in the isolate of one installed servlet: on a machine with more memory, too, each has few idle instances. */
+const limitsOfOne = (): Limits => ({ ...limits, idleBytes: GUEST_MEMORY.idleBytes });
+
 /** The isolates of servlets from the bucket of builds: one for each build, created on first use. */
 class Isolates {
   readonly #parts: LoaderParts;
@@ -200,7 +203,7 @@ class Isolates {
   /** The isolate without a servlet's code, for the stored state of servlets that are no longer installed. */
   withoutServlet() {
     const main = `import { stateFacetOf } from "./runner.js";
-export const State = stateFacetOf(${JSON.stringify({ limits })});
+export const State = stateFacetOf(${JSON.stringify({ limits: limitsOfOne() })});
 `;
     return this.#named("empty", () => this.#with(main, {}, true));
   }
@@ -211,7 +214,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
     code: () => WorkerLoaderWorkerCode | Promise<WorkerLoaderWorkerCode>,
   ) {
     const { loader, runner } = this.#parts;
-    this.#version ??= hexDigest(JSON.stringify([limits, runner]));
+    this.#version ??= hexDigest(JSON.stringify([limitsOfOne(), runner]));
     const build = `${facts} ${await this.#version}`;
     const failures = this.#failures.get(build) ?? 0;
     const name = `${build} ${failures}`;
@@ -250,7 +253,7 @@ export const State = stateFacetOf(${JSON.stringify({ limits })});
       exports,
       startsOnce,
       ...isolationOf(servlet, this.#parts.deployment()),
-      limits,
+      limits: limitsOfOne(),
     };
     const keeps = keepsState(manifest);
     const main = `import { runnerOf${keeps ? ", stateFacetOf" : ""} } from "./runner.js";

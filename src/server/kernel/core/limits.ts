@@ -31,6 +31,24 @@ export function configureLimits(others: Partial<Limits>): void {
   Object.assign(limits, others);
 }
 
+/** The memory that guests take in an isolate of Cloudflare, which has 128 MiB for everything. */
+export const GUEST_MEMORY = {
+  idleBytes: 32 * 1024 * 1024,
+  idleInstances: 16,
+  waitingBytes: 64 * 1024 * 1024,
+  waitingBytesOfOne: 32 * 1024 * 1024,
+};
+
+/**
+ * The same limits on a machine with so many bytes of memory: those of Cloudflare up to 1 GiB, and four times as much from
+ * 2 GiB on. Then more calls wait side by side without a new instance for each, and without being replayed.
+ */
+export function limitsOn(memory: number): Partial<Limits> {
+  const times = Math.min(Math.max(1, 3 * (memory / 1024 ** 3) - 2), 4);
+  const more = Object.entries(GUEST_MEMORY).map(([name, one]) => [name, Math.floor(one * times)]);
+  return Object.fromEntries(more);
+}
+
 type Shared = typeof shared;
 const shared = addLimits({
   public: {
@@ -123,7 +141,7 @@ const shared = addLimits({
     /** Bytes of the endings that one scope keeps for tasks whose object died before it received them. */
     endingBytes: 64 * 1024 * 1024,
     /** Memory of all idle instances of one isolate; one larger instance is kept in addition. */
-    idleBytes: 32 * 1024 * 1024,
+    idleBytes: GUEST_MEMORY.idleBytes,
     /** Text of a servlet in a task's status message, which each poll repeats; the rest is cut off. */
     statusCharacters: 500,
     /**

@@ -6,7 +6,7 @@ import { nearest } from "../core/nearest.ts";
 import { AUTH_VARIABLES, OPERATOR_SCOPE } from "../core/model.ts";
 import { ACCOUNT_NAME, ACCOUNT_NAME_RULE, issuerSchema, providerSchema } from "./oauth-settings.ts";
 import { whyNoLimit } from "./known-features.ts";
-import { isServersOwn, ownNames, RUNS, type SettingName } from "./own-names.ts";
+import { isServersOwn, MEMORY, ownNames, RUNS, type SettingName } from "./own-names.ts";
 import { withoutDot, withoutDotIn } from "../core/host-name.ts";
 import { printableLines } from "../core/text.ts";
 import { VERSION } from "../core/version.ts";
@@ -351,6 +351,12 @@ function checked(settings: Settings): Settings {
 export function runsOf(env: object): string | undefined {
   const value = (env as Record<string, unknown>)[RUNS];
   return isVariable(value) ? String(value) : undefined;
+}
+
+/** The value of `MEMORY`, in bytes; undefined in a deployment and for `dev`. */
+export function machineMemory(env: object): number | undefined {
+  const value = (env as Record<string, unknown>)[MEMORY];
+  return isVariable(value) && runsOf(env) === "self-hosted" ? Number(value) : undefined;
 }
 
 /** Throws if the Host header would decide the audience of tokens or assertions. */

@@ -56,6 +56,9 @@ export const settingNames = (): string[] => [...SETTINGS, ...known.settings];
  */
 export const RUNS = "EDGE_SERVLETS_RUNS";
 
+/** The variable by which `start` tells the server how many bytes of memory the machine or container has. */
+export const MEMORY = "EDGE_SERVLETS_MEMORY";
+
 /**
  * The binding that `npm start` adds for the export of metrics to a collector in a private network, which the Worker
  * cannot reach itself.

@@ -1,5 +1,5 @@
 /** Limits of guests: the resources of one call, and of waiting calls. */
-import { addLimits } from "../core/limits.ts";
+import { addLimits, GUEST_MEMORY } from "../core/limits.ts";
 export { limits } from "../core/limits.ts";
 
 declare module "../core/limits.ts" {
@@ -16,9 +16,9 @@ const own = addLimits({
      * instances and the running call. Beyond this limit, a guest is unwound while it waits, and later replayed from its
      * journal.
      */
-    waitingBytes: 64 * 1024 * 1024,
+    waitingBytes: GUEST_MEMORY.waitingBytes,
     /** Part of `waitingBytes` for one caller or, if known, one /48, so that other callers are served too. */
-    waitingBytesOfOne: 32 * 1024 * 1024,
+    waitingBytesOfOne: GUEST_MEMORY.waitingBytesOfOne,
     /** How long a call that has no room even for its unwound guest waits before it is rejected. */
     roomMs: 5000,
   },
@@ -50,7 +50,7 @@ const own = addLimits({
     /** I/O vectors per `fd_write` and events per `poll_oneoff`: IOV_MAX of Linux. */
     vectors: 1024,
     /** Idle instances of one servlet: more concurrent calls are rare. */
-    idleInstances: 16,
+    idleInstances: GUEST_MEMORY.idleInstances,
     /** Memory of dropped instances that triggers a garbage collection before the next instance is created. */
     garbageBytes: 64 * 1024 * 1024,
     /** Journal entries of one call: a servlet that asks in an endless loop ends here. */
