@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- shop`: a public benchmark of servers (TM Dev Lab v2) on this one: three tools that ask an API and Redis,
- * each call in a session of its own. A self-hosted server with a servlet in TypeScript, beside the official SDK's on Node in
- * the same run, those in Go and Rust, and a plain Worker with the same work.
+ * each call in a session of its own. Self-hosted servers with a servlet in TypeScript, one in Python, and
+ * the official SDK's server unchanged, beside the official SDKs' on Node, in Python, Go and Rust, FastMCP, and a plain Worker
+ * with the same work, in one run.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { proportionalMB, treeOf } from "../workerd.ts";
@@ -111,7 +112,7 @@ async function figuresOf({ processes, errors }: Server, rounds: Round[]): Promis
   };
 }
 
-/** Measures all servers that this machine can build; gives our figures as multiples of the Node server's. */
+/** Measures all servers that this machine can build; gives our figures as multiples of the official SDKs' servers'. */
 export async function benchShop(length: {
   rounds: number;
   ms: number;
@@ -124,7 +125,7 @@ export async function benchShop(length: {
   console.log(`shop: ${USERS} users, ${way}`);
   const columns = ["CPU ms", "requests/s", "p50 ms", "p95 ms", "MB", "errors"];
   const row = (name: string, cells: readonly string[]) =>
-    console.log(name.padEnd(18) + cells.map((cell) => cell.padStart(12)).join(""));
+    console.log(name.padEnd(20) + cells.map((cell) => cell.padStart(12)).join(""));
   row("", columns);
   const all = new Map<string, Figures>();
   for (const [at, server] of servers.entries()) {
@@ -145,5 +146,16 @@ export async function benchShop(length: {
   requests a second ${speed.toFixed(2)} (at least ${LEAST_REQUESTS}: ${isFast})
   p95 of a session ${judged(ratio("p95"), 1)}
   memory in MB ${judged(ours.megabytes, MOST.megabytes, 0)}`);
-  return { shop: ratio("cpuMs"), shopPerSecond: speed, shopP95: ratio("p95") };
+  const python = all.get("Python SDK");
+  const pythonRatio = python && all.get("ours, Python")!.cpuMs / python.cpuMs;
+  if (pythonRatio !== undefined)
+    console.log(
+      `shop in Python, to the Python SDK: CPU for each request ${judged(pythonRatio, 1)}`,
+    );
+  return {
+    shop: ratio("cpuMs"),
+    shopPerSecond: speed,
+    shopP95: ratio("p95"),
+    ...(pythonRatio !== undefined && { shopPython: pythonRatio }),
+  };
 }

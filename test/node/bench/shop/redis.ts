@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Command, Commands, Reply } from "./tools.ts";
 
-/** Connects to the Redis of this port. */
-export async function connectRedis(port: number): Promise<Commands> {
-  const socket = connect(port, "127.0.0.1");
+/** Connects to the Redis at this place. */
+export async function connectRedis(port: number, host = "127.0.0.1"): Promise<Commands> {
+  const socket = connect(port, host);
   await once(socket, "connect");
   socket.setNoDelay(true);
   const waiting: { left: number; replies: Reply[]; resolve: (replies: Reply[]) => void }[] = [];

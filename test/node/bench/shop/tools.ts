@@ -68,13 +68,13 @@ export async function getUserCart(
   { api, redis }: Stores,
   { user_id }: { user_id: string },
 ): Promise<object> {
-  const [pairs, lines] = (await redis([
-    ["HGETALL", `bench:cart:${user_id}`],
-    ["LRANGE", `bench:history:${user_id}`, 0, 4],
-  ])) as [string[], string[]];
+  const [pairs] = (await redis([["HGETALL", `bench:cart:${user_id}`]])) as [string[]];
   const field = (name: string) => pairs[pairs.indexOf(name) + 1]!;
   const items = JSON.parse(field("items"));
-  await got(`${api}/products/${items[0].product_id}`);
+  const [[lines]] = (await Promise.all([
+    redis([["LRANGE", `bench:history:${user_id}`, 0, 4]]),
+    got(`${api}/products/${items[0].product_id}`),
+  ])) as [[string[]], unknown];
   return {
     user_id,
     cart: { items, item_count: items.length, estimated_total: Number(field("total")) },

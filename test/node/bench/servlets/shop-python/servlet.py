@@ -58,12 +58,13 @@ async def search_products(
 @tool
 async def get_user_cart(ctx: Context, user_id: str = "user-00042") -> str:
     "Gets a user's cart and latest orders."
-    pairs, lines = await redis(
-        ctx, ["HGETALL", f"bench:cart:{user_id}"], ["LRANGE", f"bench:history:{user_id}", 0, 4]
-    )
+    (pairs,) = await redis(ctx, ["HGETALL", f"bench:cart:{user_id}"])
     cart = dict(zip(pairs[::2], pairs[1::2], strict=True))
     items = json.loads(cart["items"])
-    await got(ctx, f"/products/{items[0]['product_id']}")
+    (lines,), _ = await gather(
+        redis(ctx, ["LRANGE", f"bench:history:{user_id}", 0, 4]),
+        got(ctx, f"/products/{items[0]['product_id']}"),
+    )
     return json.dumps(
         {
             "user_id": user_id,

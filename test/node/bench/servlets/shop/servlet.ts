@@ -15,7 +15,8 @@ const stores = (context: Context): Stores => ({
   redis: redisAt(context.config("redis")!),
 });
 
-const text = (result: object) => JSON.stringify(result);
+const said = (result: object, context: Context) =>
+  JSON.stringify({ ...result, server_type: context.config("server_type") });
 const user_id = z._default(z.string(), "user-00042");
 
 export default defineServlet({
@@ -28,20 +29,24 @@ export default defineServlet({
         max_price: z._default(z.number(), 500),
         limit: z._default(z.number(), 10),
       }),
-      handler: async (given, context) => text(await searchProducts(stores(context), given)),
+      handler: async (given, context) =>
+        said(await searchProducts(stores(context), given), context),
     },
     get_user_cart: {
       description: DESCRIPTIONS.get_user_cart,
       input: z.object({ user_id }),
-      handler: async (given, context) => text(await getUserCart(stores(context), given)),
+      handler: async (given, context) => said(await getUserCart(stores(context), given), context),
     },
     checkout: {
       description: DESCRIPTIONS.checkout,
       input: z.object({
         user_id,
-        items: z.array(z.object({ product_id: z.number(), quantity: z.number() })),
+        items: z._default(z.array(z.object({ product_id: z.number(), quantity: z.number() })), [
+          { product_id: 42, quantity: 2 },
+          { product_id: 1337, quantity: 1 },
+        ]),
       }),
-      handler: async (given, context) => text(await checkout(stores(context), given)),
+      handler: async (given, context) => said(await checkout(stores(context), given), context),
     },
   },
 });

@@ -22,7 +22,8 @@ else:
     from mcp.server.mcpserver import MCPServer
 
     mcp = MCPServer("shop", log_level="WARNING")
-    app = mcp.streamable_http_app(stateless_http=True, json_response=True)
+    # As in a container: any name may be asked for.
+    app = mcp.streamable_http_app(stateless_http=True, json_response=True, host="0.0.0.0")
 
 
 if REDIS.startswith("http"):
@@ -66,13 +67,14 @@ async def search_products(
 @mcp.tool()
 async def get_user_cart(user_id: str = "user-00042") -> str:
     "Gets a user's cart and latest orders."
-    cart, lines = await redis(
-        ["HGETALL", f"bench:cart:{user_id}"], ["LRANGE", f"bench:history:{user_id}", 0, 4]
-    )
+    (cart,) = await redis(["HGETALL", f"bench:cart:{user_id}"])
     if isinstance(cart, list):
         cart = dict(zip(cart[::2], cart[1::2]))
     items = json.loads(cart["items"])
-    await http.get(f"{API}/products/{items[0]['product_id']}")
+    (lines,), _ = await gather(
+        redis(["LRANGE", f"bench:history:{user_id}", 0, 4]),
+        http.get(f"{API}/products/{items[0]['product_id']}"),
+    )
     shown = {"items": items, "item_count": len(items), "estimated_total": float(cart["total"])}
     orders = [json.loads(line) for line in lines]
     return json.dumps({"user_id": user_id, "cart": shown, "recent_history": orders})

@@ -1,0 +1,36 @@
+/** Starts the server in its container, and beside it what gives its servlet Redis by HTTP. Both count as the server's. */
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { connectRedis } from "./redis.ts";
+
+const {
+  API_SERVICE_URL = "http://mcp-api-service:8100",
+  REDIS_URL = "redis://mcp-redis:6379",
+  SERVER_TYPE = "edge-servlets",
+  PORT = "8099",
+} = process.env;
+/** Nobody outside of the container reaches it. */
+const BRIDGE = 6390;
+
+const { hostname, port } = new URL(REDIS_URL);
+const redis = await connectRedis(Number(port), hostname);
+createServer(async (request, response) => {
+  const commands = await new Response(request as never).json();
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(await redis(commands as never)));
+}).listen(BRIDGE, "127.0.0.1");
+
+const variables = {
+  SHOP_API: API_SERVICE_URL,
+  SHOP_REDIS: `http://127.0.0.1:${BRIDGE}`,
+  SHOP_TYPE: SERVER_TYPE,
+};
+const options = "--worker worker --storage data --host 0.0.0.0 --private-network".split(" ");
+const names = Object.keys(variables).flatMap((name) => ["--from-env", name]);
+const server = spawn(process.execPath, ["start.js", ...options, "--port", PORT, ...names], {
+  stdio: "inherit",
+  env: { ...process.env, ...variables },
+});
+for (const signal of ["SIGTERM", "SIGINT"] as const)
+  process.on(signal, () => void server.kill(signal));
+server.on("exit", (code) => process.exit(code ?? 1));
