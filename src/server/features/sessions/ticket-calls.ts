@@ -142,7 +142,8 @@ async function resultOf(
   const { client, ticket } = session;
   if (row.stateless) return row.stateless(params, exchange);
   const { capabilities } = client;
-  const reader = { capabilities, takesStream: exchange.accepts.sse };
+  const { accepts, leaving } = exchange;
+  const reader = { capabilities, takesStream: accepts.sse, leaving };
   const found = lookedUp(request, exchange.registry, reader);
   if (found) return found;
   const entry = calledEntry(request);

@@ -38,17 +38,17 @@ export function callersSnippets(store: SnippetStore): CallersTools {
       // The snippet is not read here: its schema checks the arguments when it is run.
       return entryOf(runner, { name: own, description: "" });
     },
-    async list(catalog, viewer) {
+    list(catalog, viewer) {
       const [runner] = runnersIn(catalog);
       if (runner === undefined) return [];
-      try {
-        const all = await store.listed(runner.servlet, viewer);
-        return all.map((snippet) => entryOf(runner, snippet));
-      } catch (error) {
+      const entries = (all: readonly Snippet[]) => all.map((one) => entryOf(runner, one));
+      const listed = store.listed(runner.servlet, viewer);
+      if (!(listed instanceof Promise)) return entries(listed);
+      return listed.then(entries).catch((error: unknown) => {
         // The server's own tools are listed even if the snippets cannot be read.
         logError(error);
         return [];
-      }
+      });
     },
   };
 }

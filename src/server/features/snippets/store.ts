@@ -3,7 +3,7 @@ import { isRecent } from "../../kernel/core/recent.ts";
 import type { Json } from "../../kernel/core/model.ts";
 import type { PreparedServlet } from "../../kernel/servlets/bundle.ts";
 import type { Viewer } from "../../kernel/servlets/deployment.ts";
-import type { DocumentsOf } from "../state/documents.ts";
+import type { DocumentsOf, FeatureDocument } from "../state/documents.ts";
 import { limits } from "./limits.ts";
 
 /** A script that a caller has saved under a name. */
@@ -46,10 +46,17 @@ export class SnippetStore {
    * `limits.noSnippetsMs`, unless this isolate has changed their snippets since. For a session, the object is always read: its
    * client lists tools when it hears of a change, and may never list them again.
    */
-  async listed(servlet: PreparedServlet, viewer: Viewer): Promise<readonly Snippet[]> {
-    const { place, read } = this.#documents("snippets", servlet, viewer);
-    const isCached = viewer.session === undefined;
-    if (isCached && isRecent(this.#empty.get(place) ?? -Infinity, limits.noSnippetsMs)) return [];
+  listed(
+    servlet: PreparedServlet,
+    viewer: Viewer,
+  ): readonly Snippet[] | Promise<readonly Snippet[]> {
+    const document = this.#documents("snippets", servlet, viewer);
+    const readAt = this.#empty.get(document.place) ?? -Infinity;
+    const isCached = viewer.session === undefined && isRecent(readAt, limits.noSnippetsMs);
+    return isCached ? [] : this.#listedIn(document);
+  }
+
+  async #listedIn({ place, read }: FeatureDocument): Promise<readonly Snippet[]> {
     const before = this.#changes;
     const listed = snippetsIn((await read())?.text).filter((one) => one.listed === true);
     if (listed.length === 0 && this.#changes === before) {
@@ -97,10 +104,13 @@ export class SnippetStore {
       const found = before.find((one) => one.name === name);
       const changed = JSON.stringify(change(before.filter((one) => one !== found)));
       if (changed === (text ?? "[]")) return found;
-      const isDone = await document.replace({ text: changed, revision });
-      this.#changes++;
-      this.#empty.delete(document.place);
-      if (isDone) return found;
+      try {
+        if (await document.replace({ text: changed, revision })) return found;
+      } finally {
+        // Also if the answer is lost: the document may have changed.
+        this.#changes++;
+        this.#empty.delete(document.place);
+      }
     }
     throw new Fault("invalid_params", "other calls keep changing the snippets. Try again.");
   }

@@ -68,7 +68,7 @@ export async function mcpEndpoint(
     if (era === "modern") {
       const receiving = receive(body, dependencies);
       const message = receiving instanceof Promise ? await receiving : receiving;
-      if (!isQuick(message, exchange)) leaving();
+      if (!isQuick(message)) leaving();
       return await handleModern(message, version, exchange);
     }
     const session = await exchange.sessions?.named(exchange, body);
@@ -86,7 +86,7 @@ export async function mcpEndpoint(
       incoming.push(await receive(message, { ...dependencies, registry }));
     }
     const isAnsweredHere = session === undefined || ticket !== undefined;
-    const areQuick = incoming.every((one) => isQuick(one, { registry }));
+    const areQuick = incoming.every(isQuick);
     if (!isAnsweredHere || incoming.length === 0 || !areQuick) leaving();
     return await handleLegacy({ body, incoming, session }, version, exchange);
   } catch (error) {
@@ -105,10 +105,10 @@ export async function mcpEndpoint(
 const mayWait = ({ admit, registry }: McpDependencies): boolean =>
   admit !== undefined || registry.isDynamic || registry.isPersonal;
 
-/** True for a message that this isolate can answer alone, unless its guest or its session needs more. */
-const isQuick = (message: Incoming, { registry }: Pick<McpDependencies, "registry">): boolean =>
+/** True for a message that this isolate can answer alone, unless its list, its guest or its session needs more. */
+const isQuick = (message: Incoming): boolean =>
   message.kind !== "request" ||
-  (message.row.list !== undefined && !(message.row.list === "tools" && registry.hasCallersTools)) ||
+  message.row.list !== undefined ||
   message.row.stateless !== undefined ||
   runsHere(message.entry);
 

@@ -124,11 +124,11 @@ export interface CallersTools {
   isOf(servlet: PreparedServlet): boolean;
   /** The tool that a caller with this catalog calls by this name; undefined if the name is not one of these. */
   named(name: string, catalog: Catalog): ToolEntry | undefined;
-  /** The listed ones of this caller. */
+  /** The listed ones of this caller; not a promise if they are known. */
   list(
     catalog: Catalog,
     caller: { principal: Principal; session?: string | undefined },
-  ): Promise<readonly ToolEntry[]>;
+  ): readonly ToolEntry[] | Promise<readonly ToolEntry[]>;
 }
 
 /** Where a tool is offered. */

@@ -159,13 +159,20 @@ export class Registry implements Offered {
     return (await (this.#seen ??= selection.seenBy(viewer))).catalog;
   }
 
-  /** All entries, and the tools that belong to this caller alone. */
-  async listed(): Promise<Catalog> {
+  /** All entries, and the tools that belong to this caller alone; not a promise if they are known. */
+  listed(): Catalog | Promise<Catalog> {
+    const { known } = this;
+    return known ? this.#withOwn(known) : this.catalog().then((all) => this.#withOwn(all));
+  }
+
+  #withOwn(catalog: Catalog): Catalog | Promise<Catalog> {
     const { selection, viewer } = this.#parts;
-    const catalog = this.known ?? (await this.catalog());
     if (viewer === undefined) return catalog;
     const own = selection.callersTools.map((one) => one.list(catalog, viewer));
-    return withTools(catalog, (await Promise.all(own)).flat());
+    const known = own.filter((one): one is readonly ToolEntry[] => Array.isArray(one));
+    return known.length === own.length
+      ? withTools(catalog, known.flat())
+      : Promise.all(own).then((all) => withTools(catalog, all.flat()));
   }
 
   /** The tool with this name, if it belongs to one caller and not to a list. */

@@ -116,7 +116,8 @@ async function answer(
     if (row.stateless) {
       return resultMessage(id, JSON.stringify(await row.stateless(params, exchange)));
     }
-    const reader = { ...NOBODY, takesStream: exchange.accepts.sse };
+    const { accepts, leaving } = exchange;
+    const reader = { ...NOBODY, takesStream: accepts.sse, leaving };
     const found = await lookedUp(request, exchange.registry, reader);
     if (found) return resultMessage(id, JSON.stringify(olderResult(found, version)));
     const entry = calledEntry(request);

@@ -83,7 +83,8 @@ const replyTo =
       if (entry instanceof Fault && !resumes(params)) throw entry;
       const call = callOf(request, exchange, { ...about, trace, sender });
       const { capabilities } = call.client;
-      const reader = { capabilities, takesStream: exchange.accepts.sse };
+      const { accepts, leaving } = exchange;
+      const reader = { capabilities, takesStream: accepts.sse, leaving };
       const result = await (entry !== undefined
         ? answerCall(request, exchange, call)
         : (lookedUp(request, exchange.registry, reader) ??

@@ -96,6 +96,8 @@ export function completionIn(params: Json): CallRef {
 /** Properties of the client that lists depend on. */
 export interface ListReader extends Pick<ClientDescription, "capabilities"> {
   takesStream: boolean;
+  /** Called if a list has to wait; see `Exchange.leaving`. */
+  leaving?(): unknown;
 }
 
 /** One page of a list for this client. Throws `invalid_params` for an unknown cursor. */
@@ -103,12 +105,14 @@ export async function listPage(
   kind: keyof Lists,
   { cursor }: Json,
   registry: Registry,
-  { capabilities, takesStream }: ListReader,
+  { capabilities, takesStream, leaving }: ListReader,
 ): Promise<Json> {
-  const catalog =
+  const listed =
     kind === "tools" && registry.hasCallersTools
-      ? await registry.listed()
-      : (registry.known ?? (await registry.catalog()));
+      ? registry.listed()
+      : (registry.known ?? registry.catalog());
+  if (listed instanceof Promise) leaving?.();
+  const catalog = listed instanceof Promise ? await listed : listed;
   const lists = takesStream ? catalog.lists : listsWithoutStream(catalog);
   return pageOf(kind, registry.shown(lists, capabilities)[kind], cursor);
 }
