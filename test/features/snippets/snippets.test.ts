@@ -6,6 +6,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { SnippetStore } from "../../../src/server/features/snippets/store.ts";
 import { stateName } from "../../../src/server/features/state/state-scopes.ts";
 import { createApp } from "../../../src/server/kernel/app.ts";
 import { Kernel } from "../../../src/server/kernel/kernel.ts";
@@ -518,6 +519,34 @@ describe("a listed snippet", () => {
     expect(outcomeOf(await callOf("call_tool", called, sent))).toBe("3");
     expect(await namesOf(sent)).toEqual([]);
   });
+});
+
+test("a list waits only until it is known that a caller has no snippets", async () => {
+  const kernel = new Kernel(bundle, { ...env, LINKS: "off" });
+  const registry = (await kernel.registry()).for({ principal: { name: "nobody's list" } });
+  expect(registry.known).toBeDefined();
+  const first = registry.listed();
+  expect(first).toBeInstanceOf(Promise);
+  await first;
+  expect(registry.listed()).not.toBeInstanceOf(Promise);
+});
+
+test("a list shows a snippet that was saved although the answer was lost", async () => {
+  let text: string | undefined;
+  const store = new SnippetStore(() => ({
+    place: "here",
+    read: async () => (text === undefined ? undefined : { text, revision: 1 }),
+    replace: async (document) => {
+      text = document.text;
+      throw new Error("The connection was lost.");
+    },
+  }));
+  const viewer = { principal: { name: "ada" } };
+  const servlet = bundle.servlets.find(({ name }) => name === "code")!;
+  expect(await store.listed(servlet, viewer)).toEqual([]);
+  const saved = { name: "one", description: "One.", code: "1", listed: true };
+  await expect(store.save(servlet, viewer, saved)).rejects.toThrow("lost");
+  expect(await store.listed(servlet, viewer)).toEqual([saved]);
 });
 
 test("a server without a servlet that has snippets asks no object for its list", async () => {
