@@ -158,7 +158,7 @@ async function linkToRepository(): Promise<void> {
       () => true,
       () => false,
     );
-  for await (const page of glob(["*.md", "docs/*.md"], { cwd: main })) {
+  for await (const page of glob(["*.md", "docs/**/*.md"], { cwd: main })) {
     let linked = await readFile(join(main, page), "utf8");
     for (const link of linksIn(linked)) {
       const [file, anchor] = link.split("#") as [string, string?];

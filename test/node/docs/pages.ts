@@ -37,13 +37,13 @@ export async function readPage(path: string): Promise<Page> {
 /** All documents of the project. */
 export async function allPages(): Promise<Page[]> {
   const paths = await Array.fromAsync(
-    glob(["*.md", "docs/*.md", "plugins/README.md", "src/**/README.md", "test/**/README.md"]),
+    glob(["*.md", "docs/**/*.md", "plugins/README.md", "src/**/README.md", "test/**/README.md"]),
   );
   return Promise.all(paths.toSorted().map(readPage));
 }
 
 /** The anchor that GitHub gives a heading. */
-const anchorOf = (heading: string): string =>
+export const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, "")

@@ -34,6 +34,15 @@ test("plugins/README.md lists servlets that are there", async () => {
   expect(folders).toEqual(expect.arrayContaining([...listed].map(([, name]) => name)));
 });
 
+test("the pages of docs/compare compare the same points, and say the same of this server", () => {
+  const tables = pages
+    .filter(({ path }) => path.startsWith("docs/compare/"))
+    .map(({ text }) => text.match(/^\|.*$/gm)!.slice(2))
+    .map((rows) => rows.map((row) => row.split(" | ")).map(([point, , here]) => [point, here]));
+  expect(tables.length).toBeGreaterThan(3);
+  for (const table of tables) expect(table).toEqual(tables[0]);
+});
+
 test("README.md is short", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(150);
 });

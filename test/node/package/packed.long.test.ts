@@ -20,8 +20,9 @@ import { unpackTar } from "modern-tar/fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { linksIn } from "../../../package/links.ts";
 import { VERSION } from "../../../src/server/kernel/core/version.ts";
-import { brokenLinks } from "../docs/pages.ts";
+import { brokenLinks, readPage } from "../docs/pages.ts";
 import { freePort } from "../workerd.ts";
+import { missingInSteps } from "./steps.ts";
 
 /**
  * A project from the packed packages, without npm and its registry: its folder of packages has what the tarball has, and
@@ -195,7 +196,7 @@ test("the packages are ready to publish, with where they were made", async () =>
 
 test("links of its documents lead to what is packed, or to what is in the repository", async () => {
   const installed = join(project, "node_modules/edge-servlets");
-  const pages = await Array.fromAsync(glob(["*.md", "docs/*.md"], { cwd: installed }));
+  const pages = await Array.fromAsync(glob(["*.md", "docs/**/*.md"], { cwd: installed }));
   expect(pages).toEqual(expect.arrayContaining(["SECURITY.md", "docs/access.md"]));
   const repository = /^https:\/\/github\.com\/edge-servlets\/edge-servlets\/blob\/HEAD\//;
   const elsewhere: string[] = [];
@@ -213,3 +214,22 @@ test("a project can say how large its Worker is", async () => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   expect(scripts.size).toBe("edge-servlets size");
 });
+
+test.each(["mcp-agent", "fastmcp", "mcp-handler", "hyper-mcp"])(
+  "the steps of docs/compare/%s.md lead from an empty folder to a server that answers",
+  async (name) => {
+    const modules = join(project, "node_modules");
+    await unpacked("@edge-servlets/python", join(modules, "@edge-servlets/python"));
+    const create = join(folder, "create/bin/create.js");
+    // No registry is asked: the plugin is one of the tests'.
+    const plugin = `file://${resolve("test/guests/keeping/plugin.wasm")}`;
+    const missing = await missingInSteps(
+      await mkdtemp(join(folder, `${name}-`)),
+      await readPage(`docs/compare/${name}.md`),
+      { create, modules },
+      { "oci://ghcr.io/hyper-mcp-rs/time-plugin:latest": plugin },
+    );
+    expect(missing).toEqual([]);
+  },
+  180_000,
+);
