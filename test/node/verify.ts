@@ -35,6 +35,7 @@ const CHECKS: Step[] = [
   { name: "format", command: "oxfmt --check ." },
   { name: "lint", command: "npm run --silent lint" },
   { name: "size", command: "npm run --silent size" },
+  { name: "site", command: "npm run --silent site" },
   { name: "conformance", command: "node test/node/conformance.ts" },
   { name: "clients:smoke", command: "npm run --silent clients:smoke" },
 ];
