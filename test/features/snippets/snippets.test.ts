@@ -525,7 +525,7 @@ test("a list waits only until it is known that a caller has no snippets", async 
   const servlets = bundle.servlets.filter(({ name }) => name === "code");
   const kernel = new Kernel({ ...bundle, servlets }, { ...env, LINKS: "off" });
   const registry = (await kernel.registry()).for({ principal: { name: "lister" } });
-  expect(registry.known).toBeDefined();
+  await registry.catalog();
   const first = registry.listed();
   expect(first).toBeInstanceOf(Promise);
   await first;
