@@ -48,7 +48,7 @@ export function fileRefusalOf(
       : // Browsers do not know every type.
         type === "" || isOfType(type.toLowerCase(), wanted.toLowerCase());
   if (accept.length === 0 || accept.some(fits)) return undefined;
-  return `${name} is none of ${accept.join(", ")}. Choose another file.`;
+  return `${name} is not a file of an accepted type (${accept.join(", ")}). Choose another one.`;
 }
 
 const isOfType = (type: string, wanted: string): boolean =>

@@ -566,7 +566,7 @@ const NO_CALLER: RemoteCaller = {
 /** The fault of a request that got no response. One that may not be sent twice may have arrived, if it was sent. */
 function faultOfNetwork(error: Error, isRepeatable: boolean): RemoteFault {
   if (error instanceof RemoteFault) return error;
-  // What the host does not allow is not sent.
+  // The host did not send what it does not allow.
   const isSent = !error.message.startsWith("The servlet ");
   return isSent && !isRepeatable
     ? unanswered(error)
@@ -600,7 +600,7 @@ function requestsIn(value: unknown): Record<string, Json> {
   return Object.fromEntries(all);
 }
 
-/** The results of answers. The server asks again, or refuses, where there is none. */
+/** The results in answers. Where an answer has none, the server asks again or refuses. */
 const resultsIn = (answers: Record<string, Json>): Json =>
   Object.fromEntries(
     Object.entries(answers).flatMap(([key, { result }]) =>

@@ -7,6 +7,7 @@ import type { Json } from "../../kernel/core/model.ts";
 import { nearest } from "../../kernel/core/nearest.ts";
 import { oncePer } from "../../kernel/core/once-per.ts";
 import { once } from "../../kernel/core/once.ts";
+import { payloadOf } from "../../kernel/servlets/payload.ts";
 import { FORMATS } from "../../kernel/schema/formats.ts";
 import { Steps } from "../../kernel/schema/steps.ts";
 import { Schema, SchemaError, StepsExceeded } from "../../kernel/schema/schema.ts";
@@ -54,7 +55,7 @@ export function snippetFunctions(
     async "snippets.save"(payload, { servlet, call }) {
       demandSnippets(servlet);
       readBy.delete(call);
-      const snippet = read(saveSchema(), payload);
+      const snippet = payloadOf(saveSchema(), payload);
       if (snippet.input !== undefined) demandSchema(snippet.input);
       const before = await store.save(servlet, call, snippet);
       return {
@@ -66,7 +67,7 @@ export function snippetFunctions(
     /** Returns a snippet; given arguments are checked by its schema and returned, too. */
     async "snippets.get"(payload, of) {
       demandSnippets(of.servlet);
-      const { name, arguments: given } = read(getSchema(), payload);
+      const { name, arguments: given } = payloadOf(getSchema(), payload);
       const all = await allOf(of);
       const snippet = all.find((one) => one.name === name);
       if (snippet === undefined) throw unknown(name, all);
@@ -84,7 +85,7 @@ export function snippetFunctions(
     /** Deletes a snippet. Returns whether it existed, and whether it was a tool. */
     async "snippets.delete"(payload, { servlet, call }) {
       demandSnippets(servlet);
-      const { name } = read(deleteSchema(), payload);
+      const { name } = payloadOf(deleteSchema(), payload);
       readBy.delete(call);
       const before = await store.delete(servlet, call, name);
       return { existed: before !== undefined, wasTool: before?.listed === true };
@@ -149,12 +150,4 @@ function checked<T>(work: () => T): T {
     if (!(error instanceof SchemaError) && !(error instanceof StepsExceeded)) throw error;
     throw new Fault("invalid_params", `the schema in input cannot be used: ${error.message}.`);
   }
-}
-
-/** The payload as the schema describes it. Throws `invalid_params`. */
-function read<T>(schema: z.ZodMiniType<T>, payload: unknown): T {
-  const found = schema.safeParse(payload);
-  if (found.success) return found.data;
-  const [issue] = found.error.issues;
-  throw new Fault("invalid_params", `${issue!.path.join(".")}: ${issue!.message}.`);
 }

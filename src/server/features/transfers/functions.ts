@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { Fault } from "../../kernel/core/errors.ts";
 import { once } from "../../kernel/core/once.ts";
+import { payloadOf } from "../../kernel/servlets/payload.ts";
 import type { FeatureFunction } from "../../kernel/servlets/deployment.ts";
 import { limits } from "./limits.ts";
 import type { StoredFiles } from "./stored-files.ts";
@@ -51,7 +52,7 @@ export function transferFunctions(
         start,
         bytes: text,
         isLast,
-      } = read(writeSchema(), payload);
+      } = payloadOf(writeSchema(), payload);
       const { principal } = of.call;
       const bytes = bytesIn(text);
       const id =
@@ -63,13 +64,13 @@ export function transferFunctions(
     /** A link to a file. */
     async "transfers.link"(payload, of) {
       demandFiles(of);
-      const id = idIn(read(openSchema(), payload));
+      const id = idIn(payloadOf(openSchema(), payload));
       return fileLink(await files.open(of.call.principal, id), of.call, { files, urlOf });
     },
     /** Has a person asked for a file: its URI, and the URL of the page on which it is chosen. */
     async "transfers.ask"(payload, of) {
       demandFiles(of);
-      const { id, token } = await files.request(of.call.principal, read(askSchema(), payload));
+      const { id, token } = await files.request(of.call.principal, payloadOf(askSchema(), payload));
       const url = uploadUrlOf(token, of.call);
       if (url !== undefined) return { uri: fileUri(id), url };
       throw new Fault(
@@ -80,21 +81,21 @@ export function transferFunctions(
     /** True if a file that was asked for is there. */
     async "transfers.arrived"(payload, of) {
       demandFiles(of);
-      return files.isWhole(of.call.principal, idIn(read(openSchema(), payload)));
+      return files.isWhole(of.call.principal, idIn(payloadOf(openSchema(), payload)));
     },
     /** The name, media type and size of a file. */
     async "transfers.open"(payload, of) {
       demandFiles(of);
       const { id, name, mimeType, size } = await files.open(
         of.call.principal,
-        idIn(read(openSchema(), payload)),
+        idIn(payloadOf(openSchema(), payload)),
       );
       return { id, name, mimeType, size };
     },
     /** Bytes of a file, in base64. */
     async "transfers.read"(payload, of) {
       demandFiles(of);
-      const given = read(readSchema(), payload);
+      const given = payloadOf(readSchema(), payload);
       const length = Math.min(given.length, limits.transferReadBytes);
       const part = { start: given.start, length };
       return (await files.read(of.call.principal, idIn(given), part)).toBase64();
@@ -137,11 +138,4 @@ function bytesIn(text: string): Uint8Array {
     "invalid_params",
     `A part of a file has ${bytes.length} bytes (limit ${limits.transferReadBytes}). Write it in smaller ones.`,
   );
-}
-
-function read<T>(schema: z.ZodMiniType<T>, payload: unknown): T {
-  const found = schema.safeParse(payload);
-  if (found.success) return found.data;
-  const [issue] = found.error.issues;
-  throw new Fault("invalid_params", `${issue!.path.join(".")}: ${issue!.message}.`);
 }

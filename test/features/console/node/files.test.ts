@@ -69,7 +69,7 @@ test.each<[name: string, type: string, accept: string[], isTaken: boolean]>([
   ["a.odd", "", [".csv"], false],
 ])("%s of the type %j is checked by %j", (name, type, accept, isTaken) => {
   const refusal = fileRefusalOf({ name, type, size: 1 }, { accept, maxSize: 1 });
-  const why = `${name} is none of ${accept.join(", ")}. Choose another file.`;
+  const why = `${name} is not a file of an accepted type (${accept.join(", ")}). Choose another one.`;
   expect(refusal).toBe(isTaken ? undefined : why);
 });
 

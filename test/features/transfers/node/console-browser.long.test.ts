@@ -145,7 +145,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     });
     const chooser = place.getByLabel("Choose a file for data");
     await chooser.setInputFiles(file("a.png", "x", "image/png"));
-    await place.getByText("a.png is none of text/*, .bin. Choose another file.").waitFor();
+    await place
+      .getByText("a.png is not a file of an accepted type (text/*, .bin). Choose another one.")
+      .waitFor();
     await chooser.setInputFiles(file("large.txt", Buffer.alloc(1_000_001)));
     await place
       .getByText("large.txt has 1000001 bytes (limit 1000000). Choose a smaller file.")
