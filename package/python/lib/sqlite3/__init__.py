@@ -1,4 +1,7 @@
-"""`sqlite3` whose `random()` and `randomblob()` draw from the chance of the call: those of SQLite go on from the build's."""
+"""
+`sqlite3` whose `random()` and `randomblob()` draw from the chance of the call: those of SQLite go on from the build's. Its
+cursors refuse a negative number of rows, as those of newer releases do.
+"""
 
 from os import urandom
 
@@ -14,11 +17,34 @@ def _random_blob(size):
     return urandom(max(1, size or 1))
 
 
+def _at_least_0(count):
+    if count < 0:
+        raise ValueError(f"a number of rows is at least 0, and this is {count}")
+    return count
+
+
+class Cursor(dbapi2.Cursor):
+    @property
+    def arraysize(self):
+        return _rows.__get__(self)
+
+    @arraysize.setter
+    def arraysize(self, count):
+        _rows.__set__(self, _at_least_0(count))
+
+    def fetchmany(self, size=None):
+        return super().fetchmany(self.arraysize if size is None else _at_least_0(size))
+
+
 class Connection(dbapi2.Connection):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         self.create_function("random", 0, _random)
         self.create_function("randomblob", 1, _random_blob)
+
+
+    def cursor(self, factory=None):
+        return super().cursor(factory or Cursor)
 
 
 def connect(database, *args, **options):
@@ -28,6 +54,6 @@ def connect(database, *args, **options):
     return _connect(database, *args, **options)
 
 
-_connect = dbapi2.connect
+_rows, _connect = dbapi2.Cursor.arraysize, dbapi2.connect
 connect.__doc__ = _connect.__doc__
 dbapi2.Connection, dbapi2.connect = Connection, connect
