@@ -13,6 +13,7 @@ import {
   type Export,
 } from "../../../src/tools/bundle/wasm/binary.ts";
 import { Reader, sections } from "../../../src/tools/bundle/wasm/bytes.ts";
+import { functionNames, redirected } from "./replace.ts";
 import { FEATURES, inFolder, optimise, tool } from "../../../src/tools/bundle/wasm/binaryen.ts";
 
 const SHIM = "shim.c";
@@ -44,6 +45,29 @@ const ENCODING_TABLES = [
   ],
 ] as const;
 
+/** Functions of CPython that the shim has anew, as `instead_NAME`. */
+const MENDED = ["PyOS_double_to_string", "conv_content_model", "zlib_ZlibDecompressor_decompress"];
+/** What the names of Expat's functions begin with in CPython. */
+const EXPAT = /^PyExpat_(?=XML_)/;
+
+/** Of its release 2.8.5: the half of a character in UTF-16 is refused where the other half does not follow. */
+const HALF_CHARACTER = {
+  file: "xmltok_impl.c",
+  from: "IS_INVALID_CHAR(enc, ptr, n) (0)",
+  to: "IS_INVALID_CHAR(enc, ptr, n) ((n) == 4 && BYTE_TYPE(enc, (ptr) + 2) != BT_TRAIL)",
+};
+const EXPAT_FILES = ["xmlparse.c", "xmlrole.c", "xmltok.c"];
+/** As CPython configures it, with the host's chance against collisions of hashes. */
+const EXPAT_CONFIG = `
+  #define BYTEORDER 1234
+  #define HAVE_ARC4RANDOM_BUF 1
+  #define NDEBUG 1
+  #define XML_CONTEXT_BYTES 1024
+  #define XML_DTD 1
+  #define XML_GE 1
+  #define XML_NS 1
+`;
+
 /** Types of the parts of a function's type in C, by their bytes in hex. */
 const C_TYPES: Readonly<Record<string, string>> = {
   "7f": "int",
@@ -60,8 +84,11 @@ const WAT_TYPES: Readonly<Record<string, string>> = {
 
 const resultsOf = (type: string) => type.split("->")[1]!.split(",").filter(Boolean);
 
-/** The module that has Python, the shim and libc, before it is prepared. */
-export async function link(library: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+/** The module that has Python, the shim, Expat's sources and libc, before it is prepared. */
+export async function link(
+  library: Uint8Array,
+  expat: ReadonlyMap<string, Uint8Array>,
+): Promise<Uint8Array<ArrayBuffer>> {
   const python = outline(library);
   const { memory, table } = needs(library);
   const isFunction = ({ kind }: { kind: string }) => kind === "function";
@@ -78,14 +105,25 @@ export async function link(library: Uint8Array): Promise<Uint8Array<ArrayBuffer>
     (name) => !exported.has(name),
   );
 
+  // What takes the place of a function of Python, by its name.
+  const names = functionNames(library);
+  const replaced = new Map([
+    ...MENDED.map((name) => [name, `instead_${name}`] as const),
+    ...[...names.keys()]
+      .filter((name) => EXPAT.test(name))
+      .map((name) => [name, name.replace(EXPAT, "")] as const),
+  ]);
   const tableEnd = FIRST_ENTRY + table;
+  const replacedEnd = tableEnd + pointers.length;
   const shim = await compile(
     (await readFile(join(import.meta.dirname, SHIM), "utf8")) +
       ABSENT.map((name) => stub(name, typeOf.get(name) ?? "->7f")).join(""),
+    expat,
     [
       `-Wl,--global-base=${Math.ceil((STACK_BYTES + memory) / PAGE) * PAGE}`,
-      `-Wl,--table-base=${tableEnd + pointers.length}`,
+      `-Wl,--table-base=${replacedEnd + replaced.size}`,
       ...fromLibc.map((name) => `-Wl,--export-if-defined=${name}`),
+      ...[...replaced.values()].map((name) => `-Wl,--export=${name}`),
     ],
   );
   const addresses = dataAddresses(shim);
@@ -96,28 +134,37 @@ export async function link(library: Uint8Array): Promise<Uint8Array<ArrayBuffer>
     if (address === undefined) throw new Error(`nothing defines ${name}`);
     return address;
   };
-  const defined = new Map(outline(shim).exports.map((one) => [one.name, one]));
+  const made = outline(shim);
+  const defined = new Map(made.exports.map((one) => [one.name, one]));
+  const typeInShim = (name: string) => made.functionType(defined.get(name)!.index)!;
+  const signature = (type: string) =>
+    [
+      ...paramsOf(type).map((one) => `(param ${WAT_TYPES[one]})`),
+      ...resultsOf(type).map((one) => `(result ${WAT_TYPES[one]})`),
+    ].join("");
   const typeOfPointer = (name: string) => {
     const own = exported.get(name);
     if (own !== undefined) return python.functionType(own.index)!;
-    return outline(shim).functionType(defined.get(name)!.index)!;
+    return typeInShim(name);
   };
   // Where each function and datum is whose address Python takes.
   const table_ = pointers.map((name, nth) => {
     const from = exported.has(name) ? "python" : "env";
-    const signature = [
-      ...paramsOf(typeOfPointer(name)).map((type) => `(param ${WAT_TYPES[type]})`),
-      ...resultsOf(typeOfPointer(name)).map((type) => `(result ${WAT_TYPES[type]})`),
-    ].join("");
     return {
-      imported: `(import "${from}" "${name}" (func $f${nth} ${signature}))`,
+      imported: `(import "${from}" "${name}" (func $f${nth} ${signature(typeOfPointer(name))}))`,
       global: `(global (export "function ${name}") (mut i32) (i32.const ${tableEnd + nth}))`,
     };
   });
+  const instead = [...replaced].map(([name, by], nth) => {
+    if (python.functionType(names.get(name)!) !== typeInShim(by))
+      throw new Error(`${by} has another type than ${name}`);
+    return `(import "env" "${by}" (func $r${nth} ${signature(typeInShim(by))}))`;
+  });
   const offsetsWat = `(module
-    (import "env" "__indirect_function_table" (table $table ${tableEnd + pointers.length} funcref))
-    ${table_.map(({ imported }) => imported).join("\n")}
+    (import "env" "__indirect_function_table" (table $table ${replacedEnd + replaced.size} funcref))
+    ${[...table_.map(({ imported }) => imported), ...instead].join("\n")}
     (elem (table $table) (i32.const ${tableEnd}) func ${pointers.map((_, nth) => `$f${nth}`).join(" ")})
+    (elem (table $table) (i32.const ${replacedEnd}) func ${instead.map((_, nth) => `$r${nth}`).join(" ")})
     ${table_.map(({ global }) => global).join("\n")}
     ${data.map((name) => `(global (export "data ${name}") (mut i32) (i32.const ${addressOf(name)}))`).join("\n")}
     (global (export "__memory_base") i32 (i32.const ${STACK_BYTES}))
@@ -126,7 +173,8 @@ export async function link(library: Uint8Array): Promise<Uint8Array<ArrayBuffer>
     "GOT.mem": "data",
     "GOT.func": "function",
   };
-  const renamed = rewrite(library, {
+  const entries = new Map([...replaced.keys()].map((name, nth) => [name, replacedEnd + nth]));
+  const renamed = rewrite(redirected(library, entries), {
     imports: (one) => {
       const kind = offsetModules[one.module];
       if (kind !== undefined) return { ...one, module: "offsets", name: `${kind} ${one.name}` };
@@ -197,11 +245,25 @@ function stub(name: string, type: string): string {
   return `\n${result === undefined ? "void" : C_TYPES[result]} ${name}(${params.join(", ") || "void"}) { ${body} }`;
 }
 
-async function compile(source: string, flags: string[]): Promise<Uint8Array<ArrayBuffer>> {
+async function compile(
+  source: string,
+  expat: ReadonlyMap<string, Uint8Array>,
+  flags: string[],
+): Promise<Uint8Array<ArrayBuffer>> {
   const { clang } = (await import("@yowasp/clang")).commands;
   await clang(undefined, {}, { fetchProgress() {} });
   let diagnostics = "";
-  const tree: Tree = { [SHIM]: `${source}\nint h_errno;\n` };
+  const { file, from, to } = HALF_CHARACTER;
+  const old = new TextDecoder().decode(expat.get(file));
+  if (!old.includes(from)) throw new Error(`${file} of Expat has changed`);
+  const tree: Tree = {
+    [SHIM]: `${source}\nint h_errno;\n`,
+    expat: {
+      ...Object.fromEntries(expat),
+      [file]: old.replace(from, to),
+      "expat_config.h": EXPAT_CONFIG,
+    },
+  };
   const made = await (
     clang(
       [
@@ -212,7 +274,8 @@ async function compile(source: string, flags: string[]): Promise<Uint8Array<Arra
           "-fno-builtin",
           "-Wno-unused-parameter",
         ],
-        ...[SHIM, "-o", "shim.wasm", "-lwasi-emulated-signal", "-lwasi-emulated-getpid"],
+        ...[SHIM, ...EXPAT_FILES.map((name) => `expat/${name}`), "-Iexpat", "-o", "shim.wasm"],
+        ...["-lwasi-emulated-signal", "-lwasi-emulated-getpid"],
         ...[
           "-lwasi-emulated-process-clocks",
           "-ldl",

@@ -88,10 +88,10 @@ TWO_TO_ONE(DECLARE_TWO_TO_ONE)
 
 static Object *none(void) { return Py_GetConstant(NONE); }
 
-// Raises a ValueError. Exceptions are data, which this module cannot import.
-static Object *refused(const char *why) {
+// Raises an exception of this kind. Exceptions are data, which this module cannot import.
+static Object *refused(const char *kindName, const char *why) {
   Object *builtins = PyImport_ImportModule("builtins");
-  Object *kind = builtins == 0 ? 0 : PyObject_GetAttrString(builtins, "ValueError");
+  Object *kind = builtins == 0 ? 0 : PyObject_GetAttrString(builtins, kindName);
   if (kind != 0) PyErr_SetString(kind, why);
   Py_DecRef(kind);
   Py_DecRef(builtins);
@@ -197,7 +197,7 @@ static Object *call(Object *self, Object **arguments, int count) {
   ONE_TO_ONE(CALL_ONE_TO_ONE)
   ONE_TO_NONE(CALL_ONE_TO_NONE)
   NONE_TO_NONE(CALL_NONE_TO_NONE)
-  TWO_TO_ONE(CALL_TWO_TO_ONE) return refused("there is no host function of this name");
+  TWO_TO_ONE(CALL_TWO_TO_ONE) return refused("ValueError", "there is no host function of this name");
   if (one) host_free(one);
   if (two) host_free(two);
   return takenBlock(result);
@@ -258,6 +258,8 @@ static void start(void) {
     {"use_environment", 0}, {"site_import", 0}, {"install_signal_handlers", 0}, {"write_bytecode", 0},
     {"pathconfig_warnings", 0}, {"parse_argv", 0}, {"use_hash_seed", 1}, {"hash_seed", 0},
     {"optimization_level", 0}, {"buffered_stdio", 0}, {"faulthandler", 0}, {"utf8_mode", 1},
+    // Those in C are of an earlier release than the library.
+    {"use_frozen_modules", 0},
   };
   for (unsigned nth = 0; nth < sizeof settings / sizeof *settings; nth++)
     if (PyInitConfig_SetInt(how, settings[nth].name, settings[nth].value)) goto failed;
@@ -295,6 +297,42 @@ failed:
   PyErr_PrintEx(0);
   return 1;
 }
+
+// What takes the place of functions of CPython 3.14.0 that later releases mend.
+#define INSTEAD(name) instead_##name
+#define ORIGINAL(name) __attribute__((import_module("python"), import_name("original " #name)))
+
+// Formats no float with a precision near the largest int, whose length would overflow.
+ORIGINAL(PyOS_double_to_string) char *originalDouble(double, int, int, int, int *);
+char *INSTEAD(PyOS_double_to_string)(double value, int format, int precision, int flags, int *kind) {
+  if (precision < 1 << 30) return originalDouble(value, format, precision, flags, kind);
+  return (char *)refused("ValueError", "precision too large");
+}
+
+// Converts no model of an element's content that is nested too deeply. The original calls this for each part.
+ORIGINAL(conv_content_model) Object *originalModel(void *);
+Object *INSTEAD(conv_content_model)(void *model) {
+  enum { MOST = 500 };
+  static int depth;
+  if (depth == MOST) return refused("RecursionError", "an element's declaration is nested too deeply");
+  depth++;
+  Object *made = originalModel(model);
+  depth--;
+  return made;
+}
+
+// Has a decompressor forget the input that it has not used where it fails: the caller frees it.
+ORIGINAL(zlib_ZlibDecompressor_decompress) Object *originalDecompress(void **, Object **, int, Object *);
+Object *INSTEAD(zlib_ZlibDecompressor_decompress)(void **self, Object **arguments, int count, Object *names) {
+  enum { NEXT_INPUT = 2 }; // Behind the two words of an object's head.
+  Object *made = originalDecompress(self, arguments, count, names);
+  if (made == 0) self[NEXT_INPUT] = 0;
+  return made;
+}
+
+// Of Expat: what it draws from the host's chance.
+int getentropy(void *, size_t);
+void writeRandomBytes_arc4random_buf(void *target, size_t count) { getentropy(target, count); }
 
 #define EXPORT(name) __attribute__((export_name(name)))
 EXPORT("edge_compile") int edge_compile(void) { return start(), run("_edge_build", "compile_all", ""); }
