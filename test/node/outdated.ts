@@ -1,10 +1,13 @@
 /**
- * `npm run outdated`: the dependencies of which a newer version is published. A pre-release counts only for a dependency
- * that is one; `npm outdated` compares with the tag `latest` alone, which some of them never move.
+ * `npm run outdated`: the dependencies of which a newer version is published, and CPython's parts likewise, with the
+ * advisories that docs/python.md does not name. A pre-release counts only for a dependency that is one; `npm outdated`
+ * compares with the tag `latest` alone, which some of them never move.
  */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { VERSIONS } from "../../package/python/engine/inputs.ts";
+import { newerThanOurs } from "../../package/python/engine/published.ts";
 
 const run = promisify(execFile);
 
@@ -47,3 +50,15 @@ const rows = await Promise.all(
 const behind = rows.filter(({ version, newest }) => version !== newest);
 for (const { name, version, newest } of behind) console.log(`${name}  ${version} → ${newest}`);
 console.log(`${behind.length} of ${rows.length} dependencies are behind.`);
+
+console.log(
+  `CPython's library ${VERSIONS.library}, its C code ${VERSIONS.interpreter}, Expat ${VERSIONS.expat}:`,
+);
+try {
+  const documented = await readFile("docs/python.md", "utf8");
+  const newer = await newerThanOurs(documented);
+  console.log(newer.length === 0 ? "nothing newer is published." : newer.join("\n"));
+} catch (error) {
+  console.log(`they are not compared, as Debian or PyPI cannot be read: ${String(error)}`);
+  process.exitCode = 1;
+}
