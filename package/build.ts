@@ -15,6 +15,7 @@ import { pack } from "../src/tools/bundle/packs.ts";
 import { unpackPrepared } from "../src/tools/bundle/prepared.ts";
 import { PACK, PACKAGE as PYTHON, pythonPlugin } from "../src/languages/python/engine.ts";
 import { interpreterPlugin } from "../src/languages/typescript/engine.ts";
+import { newServlet } from "../src/tools/commands/new.ts";
 import { prepare, resultOf } from "../src/tools/bundle/wasm/prepare.ts";
 import { limits } from "../src/server/kernel/core/limits.ts";
 import { linksIn } from "./links.ts";
@@ -23,6 +24,8 @@ const ROOT = resolve(import.meta.dirname, "..");
 const OUT = join(ROOT, ".bundle/packages");
 /** Packages whose programs the commands start, although no file imports them. */
 const PROGRAMS = ["node", "workerd"];
+/** The path from a servlet of a project to the schema of its manifest. */
+const SCHEMA = "../../node_modules/edge-servlets/dist/tools/bundle/servlet.schema.json";
 /** Imports other than npm packages: of the platform, of Wasm, of relative paths, and of the package itself. */
 const NOT_PACKAGES = /^(node:|cloudflare:|edge-servlets|extism:|guest$|qjs$|\.)/;
 
@@ -57,6 +60,7 @@ compile(dist);
 await copyOthers();
 await cp(join(ROOT, "package/worker.d.ts"), join(dist, "server/worker.d.ts"));
 await fillTemplate();
+await fillStarters();
 for (const file of [
   "LICENSE",
   "CHANGELOG.md",
@@ -86,6 +90,7 @@ await writeManifest(main, {
     "docs",
     "plugins",
     "prepared.bin",
+    "starters",
     "template",
     "templates",
     "*.md",
@@ -193,21 +198,50 @@ async function imported(): Promise<Record<string, string>> {
   return Object.fromEntries([...names].toSorted().map((name) => [name, versions[name]!]));
 }
 
-/** Writes the project template, with this project's wrangler.toml and package versions. */
+/** Writes what all projects have, with this project's wrangler.toml and package versions. */
 async function fillTemplate(): Promise<void> {
   const template = join(main, "template");
   await cp(join(ROOT, "package/template"), template, { recursive: true });
-  const path = join(template, "package.json");
-  const manifest = await readFile(path, "utf8");
-  const filled = manifest.replaceAll(/\{\{([@\w/-]+)\}\}/g, (mark, name: string) =>
-    name === "name" || name === "version" ? mark : versions[name]!,
-  );
-  await writeFile(path, filled);
+  await fillVersions(join(template, "package.json"));
   const skill = await text("skills/write-servlets/SKILL.md");
   await writeFile(join(template, "AGENTS.md"), skill.replace(/^---\n[^]*?\n---\n+/, ""));
   await writeFile(join(template, "Dockerfile"), projectImage(await text("Dockerfile")));
   await cp(join(ROOT, ".dockerignore"), join(template, "_dockerignore"));
   await writeFile(join(template, "wrangler.toml"), projectConfig(await text("wrangler.toml")));
+}
+
+/**
+ * Writes what each template of `init` adds to that. Servlets that the repository has elsewhere, or that its commands make,
+ * come from there.
+ */
+async function fillStarters(): Promise<void> {
+  const starters = join(main, "starters");
+  await cp(join(ROOT, "package/starters"), starters, { recursive: true });
+  await newServlet("text", [join(starters, "python/plugins")], { lang: "python" });
+  const openapi = join(starters, "openapi/library.yaml");
+  await newServlet("library", [join(starters, "openapi/plugins")], { openapi });
+  await cp(join(ROOT, "plugins/units"), join(starters, "sdk/plugins/units"), { recursive: true });
+  const config = join(starters, "team/wrangler.toml");
+  const signIn = await readFile(config, "utf8");
+  await writeFile(config, projectConfig(await text("wrangler.toml"), signIn));
+  for await (const path of glob("*/package.json", { cwd: starters }))
+    await fillVersions(join(starters, path));
+  for await (const path of glob("*/plugins/*/servlet.json", { cwd: starters })) {
+    const manifest = await readFile(join(starters, path), "utf8");
+    await writeFile(
+      join(starters, path),
+      manifest.replace(/"\$schema": ".*"/, `"$schema": "${SCHEMA}"`),
+    );
+  }
+}
+
+/** Replaces the names of packages in double braces by their versions. */
+async function fillVersions(path: string): Promise<void> {
+  const filled = (await readFile(path, "utf8")).replaceAll(
+    /\{\{([@\w/-]+)\}\}/g,
+    (mark, name: string) => (name === "name" || name === "version" ? mark : versions[name]!),
+  );
+  await writeFile(path, filled);
 }
 
 /** Returns a function that replaces parts of a text. It throws an error if the text has no such part. */
@@ -225,8 +259,8 @@ function projectImage(own: string): string {
   return change(/ \.npmrc/, "");
 }
 
-/** This project's wrangler.toml, adapted for a new project. */
-function projectConfig(own: string): string {
+/** This project's wrangler.toml, adapted for a new project; with the settings and the bindings of a team's sign-in, if given. */
+function projectConfig(own: string, signIn?: string): string {
   const change = changing("wrangler.toml", own);
   change(/^name = .*$/m, 'name = "{{name}}"');
   change(/^main = .*$/m, '# Written by `edge-servlets bundle`.\nmain = ".bundle/worker.ts"');
@@ -236,9 +270,16 @@ function projectConfig(own: string): string {
   const [installs] = lines.exec(own) ?? [];
   change(lines, "");
   // Features add these bindings when they are first used: `passphrase`, servlets with state, installs.
-  change(/^# Grants of clients[^\n]*\n\[\[kv_namespaces\]\]\nbinding = "OAUTH_KV"\n\n/m, "");
+  const unbound = ["CallRecord", "Installs", "ServletState"];
+  if (signIn === undefined) {
+    change(/^# Grants of clients[^\n]*\n\[\[kv_namespaces\]\]\nbinding = "OAUTH_KV"\n\n/m, "");
+    unbound.push("Grant");
+  } else {
+    change(/, where OWNER_PASSPHRASE is set/, "");
+    change(/^RUN_LOG = .*\n/m, `$&${signIn}`);
+  }
   let kept = "";
-  for (const name of ["CallRecord", "Grant", "Installs", "ServletState"])
+  for (const name of unbound)
     kept = change(
       new RegExp(
         String.raw`\[\[durable_objects\.bindings\]\]\nname = "\w+"\nclass_name = "${name}"\n\n`,
@@ -306,10 +347,12 @@ async function copyEngine(cache: string): Promise<void> {
 async function makeCreate(): Promise<void> {
   for (const file of [
     "dist/tools/commands/init.js",
+    "dist/tools/bundle/arguments.js",
     "dist/tools/bundle/own.js",
     "dist/tools/bundle/refusal.js",
     "dist/server/kernel/core/text.js",
     "dist/server/kernel/core/version.js",
+    "starters",
     "template",
     "LICENSE",
   ]) {
@@ -325,7 +368,7 @@ async function makeCreate(): Promise<void> {
     description: "Makes an edge-servlets project: npm create edge-servlets my-server",
     ...origin,
     type: "module",
-    files: ["bin", "dist", "template"],
+    files: ["bin", "dist", "starters", "template"],
     bin: { "create-edge-servlets": "bin/create.js" },
     engines,
   });

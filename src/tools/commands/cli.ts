@@ -11,7 +11,7 @@ import { endWithShellOfNpm } from "../bundle/npm-shell.ts";
 import { Refusal, runCommand } from "../bundle/refusal.ts";
 import { runNodeScript, wrangler } from "./wrangler.ts";
 
-const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test
+const USAGE = `edge-servlets init FOLDER       makes a project with one servlet and its test: [--template NAME]
 edge-servlets dev               serves the project at http://localhost:8787/mcp, and reloads when you save
 edge-servlets test              runs the tests of its servlets with vitest; each builds the servlet that it loads
 edge-servlets deploy            deploys it to Cloudflare, with the arguments of wrangler deploy

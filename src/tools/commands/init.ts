@@ -1,25 +1,32 @@
-/** Makes a project from the template. Imports no npm package, because `create-edge-servlets` has none. */
+/**
+ * Makes a project from a template: the files of `template/`, which all projects have, and those of `starters/NAME`. Imports
+ * no npm package, because `create-edge-servlets` has none.
+ */
 import { appendFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { VERSION } from "../../server/kernel/core/version.ts";
+import { argumentsIn } from "../bundle/arguments.ts";
 import { OWN_FOLDER } from "../bundle/own.ts";
 import { Refusal } from "../bundle/refusal.ts";
 
-const TEMPLATE = join(OWN_FOLDER, "template");
 /** Names of Workers: https://developers.cloudflare.com/workers/wrangler/configuration/#inheritable-keys */
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Files that a new repository may already have. */
 const HARMLESS = new Set([".git", ".gitignore", "LICENSE", "README.md", ".DS_Store"]);
+const EXPECTED = "Expected one argument, the folder of the new project: init my-server";
 
 /**
- * Makes a project in a new or empty folder; returns the text to print. Throws a `Refusal` if the folder is not empty,
- * or its name is not valid for a Worker.
+ * Makes a project in a new or empty folder; returns the text to print. Throws a `Refusal` if the folder is not empty, its
+ * name is not valid for a Worker, or there is no such template. `own` has the folders of the templates.
  */
-export async function init(args: string[], template = TEMPLATE): Promise<string> {
-  const [given, ...others] = args;
-  if (given === undefined || others.length > 0 || given.startsWith("-")) {
-    throw new Refusal("Expected one argument, the folder of the new project: init my-server");
-  }
+export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
+  const options = { template: { type: "string", default: "plain" } } as const;
+  const { values, positionals } = argumentsIn(
+    { args, options, allowPositionals: true },
+    `${EXPECTED} [--template NAME]`,
+  );
+  const [given, ...others] = positionals;
+  if (given === undefined || others.length > 0) throw new Refusal(EXPECTED);
   const folder = resolve(given);
   const name = basename(folder).toLowerCase();
   if (!NAME.test(name)) {
@@ -27,31 +34,70 @@ export async function init(args: string[], template = TEMPLATE): Promise<string>
       `"${name}" cannot be the name of a server. Expected 1 to 63 letters a-z, digits and -, without - at either end. Name another folder.`,
     );
   }
+  const starters = join(own, "starters");
+  const known = await readdir(starters);
+  if (!known.includes(values.template)) {
+    throw new Refusal(
+      `There is no template "${values.template}". Take one of ${known.toSorted().join(", ")}.`,
+    );
+  }
   const inTheWay = (await filesIn(folder)).find((file) => !HARMLESS.has(file));
   if (inTheWay !== undefined) {
     throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder.`);
   }
-  for (const file of await readdir(template, { recursive: true, withFileTypes: true })) {
-    if (!file.isFile()) continue;
-    const from = join(file.parentPath, file.name);
+  const files = await filesOf([join(own, "template"), join(starters, values.template)]);
+  for (const [path, text] of files) {
     // npm leaves out or renames some dotfiles, so their names begin with _ in the template.
-    const to = join(folder, relative(template, from)).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");
-    const text = (await readFile(from, "utf8"))
-      .replaceAll("{{name}}", name)
-      .replaceAll("{{version}}", VERSION);
+    const to = join(folder, path).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");
+    const filled = text.replaceAll("{{name}}", name).replaceAll("{{version}}", VERSION);
     await mkdir(dirname(to), { recursive: true });
     // Files that the repository already has stay as they are.
-    await writeFile(to, text, { flag: "wx" }).catch(async (error: NodeJS.ErrnoException) => {
+    await writeFile(to, filled, { flag: "wx" }).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
-      if (basename(to) === ".gitignore") await addLines(to, text);
+      if (basename(to) === ".gitignore") await addLines(to, filled);
     });
   }
+  const local = `
+  npm run local    starts what it needs on this machine, in another terminal`;
   return `${given} is made.
 
   cd ${given}
-  npm install
+  npm install${files.has("local.js") ? local : ""}
   npm run dev      serves it at http://localhost:8787/mcp
   npm test         runs the test of its servlet`;
+}
+
+/**
+ * The files of the folders by their paths; those of a later folder take the place of others. Of `package.json` it has
+ * what it adds, and its `README.md` becomes a part of the one before.
+ */
+async function filesOf(folders: readonly string[]): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  for (const folder of folders) {
+    for (const file of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const from = join(file.parentPath, file.name);
+      const path = relative(folder, from);
+      const text = await readFile(from, "utf8");
+      const before = files.get(path);
+      if (before !== undefined && path === "package.json") files.set(path, merged(before, text));
+      else if (before !== undefined && path === "README.md")
+        files.set(
+          path,
+          before.replace("{{about}}\n", () => text),
+        );
+      else files.set(path, text);
+    }
+  }
+  return files;
+}
+
+/** A manifest of npm with the members that another adds to its objects. */
+function merged(manifest: string, added: string): string {
+  const own = JSON.parse(manifest) as Record<string, object>;
+  for (const [key, value] of Object.entries(JSON.parse(added) as Record<string, object>))
+    own[key] = { ...own[key], ...value };
+  return `${JSON.stringify(own, null, 2)}\n`;
 }
 
 /** Adds the missing lines of a text to a file: a .gitignore must list the files with secrets. */

@@ -92,7 +92,7 @@ async function projectWorker(
   await mkdir(folder, { recursive: true });
   const bundle = join(folder, "bundle.gen.ts");
   const args = ["src/tools/commands/bundle.ts", "--quiet", "--out", bundle];
-  await promisify(execFile)(process.execPath, [...args, "package/template/plugins"]);
+  await promisify(execFile)(process.execPath, [...args, "package/starters/plain/plugins"]);
   const text = await readFile(bundle, "utf8");
   const left = FEATURES.filter((one) => !features.includes(one)).map(featureExport);
   const narrow = left.reduce(

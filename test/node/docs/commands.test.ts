@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { glob, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -13,8 +13,8 @@ vi.mock("../../../src/tools/bundle/sources/http.ts", async (original) => ({
   requestSource: () => Promise.reject(new Refusal("This test has no network.")),
 }));
 
-const TEMPLATE = ["package/README.md", "package/template/README.md"];
-const pages = [...(await allPages()), ...(await Promise.all(TEMPLATE.map(readPage)))];
+const PACKED = await Array.fromAsync(glob("package/{.,template,starters/*}/README.md"));
+const pages = [...(await allPages()), ...(await Promise.all(PACKED.map(readPage)))];
 const LINE = /^npm run (servlets|keys) -- (.*?)(?: +#.*)?$/;
 
 /** The arguments that a shell makes of a line without variables. */

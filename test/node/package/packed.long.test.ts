@@ -1,7 +1,8 @@
 import { execFile, spawn } from "node:child_process";
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import {
   access,
+  chmod,
   glob,
   mkdir,
   mkdtemp,
@@ -16,11 +17,19 @@ import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip } from "node:zlib";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
 import { unpackTar } from "modern-tar/fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { linksIn } from "../../../package/links.ts";
 import { VERSION } from "../../../src/server/kernel/core/version.ts";
 import { brokenLinks, readPage } from "../docs/pages.ts";
+import { linkOf, PersonBrowser } from "../http/account-provider.ts";
+import { CALLBACK, credentials } from "../http/oauth-client.ts";
+import { textOf } from "../http/official.ts";
 import { freePort } from "../workerd.ts";
 import { missingInSteps } from "./steps.ts";
 
@@ -31,15 +40,21 @@ import { missingInSteps } from "./steps.ts";
 const run = promisify(execFile);
 
 let folder: string;
+let create: string;
 let project: string;
 beforeAll(async () => {
   await run(process.execPath, ["package/build.ts"]);
   folder = await mkdtemp(join(tmpdir(), "packed-"));
-  const create = await unpacked("create-edge-servlets", join(folder, "create"));
-  await inFolder(folder, join(create, "bin/create.js"), "my-server");
+  create = join(await unpacked("create-edge-servlets", join(folder, "create")), "bin/create.js");
+  await inFolder(folder, create, "my-server");
   project = join(folder, "my-server");
   const installed = await unpacked("edge-servlets", join(project, "node_modules/edge-servlets"));
   for (const of of [project, installed]) await linkPackages(of);
+  // As npm does; scripts of a project name the command.
+  const command = join(project, "node_modules/.bin/edge-servlets");
+  await mkdir(dirname(command));
+  await symlink(join(installed, "bin/edge-servlets.js"), command);
+  await chmod(command, 0o755);
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -64,7 +79,7 @@ async function linkPackages(of: string): Promise<void> {
     [kind in "dependencies" | "devDependencies"]?: Record<string, string>;
   };
   for (const name of Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })) {
-    if (name === "edge-servlets") continue;
+    if (name === "edge-servlets" || name === "@edge-servlets/python") continue;
     const place = join(project, "node_modules", name);
     await mkdir(dirname(place), { recursive: true });
     await symlink(resolve("node_modules", name), place).catch((error: NodeJS.ErrnoException) => {
@@ -178,11 +193,115 @@ console.log(JSON.stringify(result.structuredContent));`,
   expect(bundled).not.toContain("preparing");
 }, 180_000);
 
+/** A call of the servlet of each template, and what its answer has. */
+const CALLS: Record<string, [tool: string, args: Record<string, unknown>, answer: RegExp]> = {
+  plain: ["greet", { name: "Ada" }, /Hello, Ada!/],
+  team: ["who", {}, /^You are http:\/\/localhost:\d+ ada\.$/],
+  python: ["text_count", { text: "one two" }, /"words":2/],
+  openapi: ["library_list_books", { author: "Ada" }, /Notes on the Engine/],
+  remote: ["tides-next_tide", { port: "Dover" }, /High tide at Dover/],
+  sdk: ["convert_units", { value: 3, from: "mi", to: "km" }, /3 mi = 4.828032 km/],
+};
+
+/** What a command prints there, and its arguments. */
+const ALSO: Partial<Record<string, [printed: string, ...args: string[]][]>> = {
+  remote: [["has not changed since", "renew", "tides"]],
+  team: [["env.OAUTH_KV", "deploy", "--dry-run"]],
+};
+
+test.each(await readdir("package/starters"))(
+  "a project from the template %s passes its test, and its development server answers a client",
+  async (template) => {
+    await inFolder(folder, create, `my-${template}`, "--template", template);
+    const at = join(folder, `my-${template}`);
+    // Templates name the ports of `dev` and of `local`, which other programs may use.
+    const [port, localPort] = [await freePort(), await freePort()];
+    for await (const file of glob(["*.{js,toml,yaml}", "plugins/*/*"], { cwd: at })) {
+      const text = await readFile(join(at, file), "utf8");
+      const moved = text.replaceAll("8787", String(port)).replaceAll("8788", String(localPort));
+      await writeFile(join(at, file), moved);
+    }
+    // All use the packages of one project, with what each of them needs besides.
+    await linkPackages(at);
+    await symlink(join(project, "node_modules"), join(at, "node_modules"));
+    const command = "node_modules/edge-servlets/bin/edge-servlets.js";
+    const dev = started(at, command, "dev", "--port", String(port));
+    const local = existsSync(join(at, "local.js")) ? started(at, "local.js") : undefined;
+    try {
+      const url = new URL(`http://localhost:${port}/mcp`);
+      const [tested] = await Promise.all([
+        inFolder(at, command, "test"),
+        vi.waitUntil(async () => dev.hasEnded() || (await answers(url.origin)), PATIENT),
+      ]);
+      expect(tested).toMatch(/Tests .*passed/);
+      const [tool, args, answer] = CALLS[template]!;
+      const client = await connected(url);
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toContain(tool);
+      expect(textOf(await client.callTool({ name: tool, arguments: args }))).toMatch(answer);
+      await client.close();
+      for (const [printed, ...commands] of ALSO[template] ?? [])
+        expect(await inFolder(at, command, ...commands)).toContain(printed);
+    } catch (cause) {
+      throw new Error(`${dev.said()}\n${local?.said() ?? ""}`, { cause });
+    } finally {
+      dev.end();
+      local?.end();
+    }
+  },
+  300_000,
+);
+
+const PATIENT = { timeout: 120_000, interval: 100 };
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+/** A process in a group of its own, which is ended as a whole. */
+function started(cwd: string, ...args: string[]) {
+  const child = spawn(process.execPath, args, { cwd, detached: true });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const hasEnded = () => child.exitCode !== null;
+  return {
+    said: () => said,
+    hasEnded,
+    end() {
+      if (!hasEnded()) process.kill(-child.pid!, "SIGKILL");
+    },
+  };
+}
+
+/** The official client at a server; where that asks for it, ada signs in at the provider `local`. */
+async function connected(url: URL): Promise<Client> {
+  const { provider, asked } = credentials();
+  const attempt = async () => {
+    const client = new Client({ name: "test", version: "1.0.0" });
+    await client.connect(new StreamableHTTPClientTransport(url, { authProvider: provider }));
+    return client;
+  };
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    const browser = new PersonBrowser(({ href }) => href.startsWith(CALLBACK));
+    const link = linkOf(await browser.open(asked().href), "Continue with local");
+    const back = await browser.go(link, { login: "ada", password: "any", decision: "allow" });
+    const transport = new StreamableHTTPClientTransport(url, { authProvider: provider });
+    await transport.finishAuth(back.url.searchParams);
+    return attempt();
+  }
+}
+
 test("the packages are ready to publish, with where they were made", async () => {
   // To make them, `package/build.ts` has had npm try to publish each.
   for (const [name, files] of [
-    ["edge-servlets", ["bin", "dist", "template"]],
-    ["create-edge-servlets", ["bin", "dist", "template"]],
+    ["edge-servlets", ["bin", "dist", "starters", "template"]],
+    ["create-edge-servlets", ["bin", "dist", "starters", "template"]],
     ["python", ["python.bin", "edge_servlets", "licenses"]],
   ] as const) {
     const text = await readFile(`.bundle/packages/${name}/package.json`, "utf8");

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { init } from "../../../../src/tools/commands/init.ts";
 
-const TEMPLATE = "package/template";
+const OWN = "package";
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "init-"));
@@ -21,7 +21,7 @@ test("what a new repository ignores already stays, and secrets are ignored with 
   await mkdir(project);
   await writeFile(join(project, ".gitignore"), "*.log\r\nnode_modules/");
   await writeFile(join(project, "README.md"), "Mine.");
-  await init([project], TEMPLATE);
+  await init([project], OWN);
   const lines = await ignored(project);
   expect(lines).toEqual(expect.arrayContaining(["*.log", ".dev.vars*", ".keys.json", ".bundle/"]));
   expect(lines.filter((line) => line === "node_modules/")).toHaveLength(1);
@@ -30,7 +30,7 @@ test("what a new repository ignores already stays, and secrets are ignored with 
 
 test("git ignores every file of secrets that `dev` reads, and not the example", async () => {
   const project = join(folder, "mine");
-  await init([project], TEMPLATE);
+  await init([project], OWN);
   const secret = [".env", ".env.local", ".env.staging", ".dev.vars", ".dev.vars.staging"];
   const git = (...args: string[]) => promisify(execFile)("git", ["-C", project, ...args]);
   await git("init", "--quiet");
@@ -48,15 +48,45 @@ test.each([
   ["a name that is none of a Worker", ["a_b"], /cannot be the name/],
   ["the root", ["/"], /cannot be the name/],
   ["an option", ["--force"], /Expected one argument, the folder/],
+  ["no folder", ["--template", "team"], /Expected one argument, the folder/],
+  [
+    "an unknown template",
+    ["a", "--template", "tema"],
+    /no template "tema".*one of openapi, plain, /,
+  ],
+  ["a template by a path", ["a", "--template", "../template"], /no template/],
   ["two folders", ["a", "b"], /Expected one argument, the folder/],
 ])("refuses %s", async (_what, args, message) => {
-  await expect(init(args, TEMPLATE)).rejects.toThrow(message);
+  await expect(init(args, OWN)).rejects.toThrow(message);
+});
+
+test("a template adds to the manifest and the README that all projects have", async () => {
+  const made = async (...args: string[]) => {
+    const project = join(folder, args.at(-1) ?? "own");
+    const told = await init([project, ...args], OWN);
+    const readme = await readFile(join(project, "README.md"), "utf8");
+    return { told, readme, ...JSON.parse(await readFile(join(project, "package.json"), "utf8")) };
+  };
+  const plain = await made();
+  const team = await made("--template", "team");
+  expect(team).toMatchObject({
+    name: "team",
+    scripts: { ...plain.scripts, local: "node local.js" },
+    dependencies: plain.dependencies,
+    devDependencies: { ...plain.devDependencies, "oidc-provider": expect.any(String) },
+  });
+  expect([plain, team].map(({ told }) => told.includes("npm run local"))).toEqual([false, true]);
+  for (const { readme } of [plain, team]) {
+    expect(readme).toContain("## Deploy");
+    expect(readme).not.toMatch(/\{\{|\n\n\n/);
+  }
+  expect(team.readme).toContain("sign in as `ada`");
 });
 
 test("refuses a file, and a folder that has something", async () => {
   await writeFile(join(folder, "file"), "");
-  await expect(init([join(folder, "file")], TEMPLATE)).rejects.toThrow("it is a file");
+  await expect(init([join(folder, "file")], OWN)).rejects.toThrow("it is a file");
   await mkdir(join(folder, "full"));
   await writeFile(join(folder, "full", "package.json"), "{}");
-  await expect(init([join(folder, "full")], TEMPLATE)).rejects.toThrow("it has package.json");
+  await expect(init([join(folder, "full")], OWN)).rejects.toThrow("it has package.json");
 });

@@ -1,0 +1,23 @@
+// The API that library.yaml describes, for this machine: npm run local
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+
+const BOOKS = [
+  { isbn: "9780262640688", title: "Notes on the Engine", author: "Ada Lovelace" },
+  { isbn: "9780140449105", title: "The Odyssey", author: "Homer" },
+];
+
+createServer(async (request, response) => {
+  const answer = (status, body) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  const { pathname, searchParams } = new URL(request.url, "http://localhost");
+  const [, isbn] = /^\/books\/([^/]+)\/loans$/.exec(pathname) ?? [];
+  const book = BOOKS.find((one) => one.isbn === isbn);
+  if (request.method === "GET" && pathname === "/books") {
+    const author = searchParams.get("author") ?? "";
+    answer(200, { books: BOOKS.filter((one) => one.author.includes(author)) });
+  } else if (request.method === "POST" && book !== undefined) {
+    const { reader } = await json(request);
+    answer(201, { book, reader });
+  } else answer(404, { error: "There is no such book." });
+}).listen(8788, () => console.log("The library answers at http://localhost:8788"));
