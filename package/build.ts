@@ -8,7 +8,7 @@
  * `@edge-servlets/python` has CPython and its kit, for projects with servlets in Python.
  */
 import { execFileSync } from "node:child_process";
-import { access, cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, cp, glob, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { pack } from "../src/tools/bundle/packs.ts";
@@ -67,10 +67,13 @@ for (const file of [
   "SECURITY.md",
   "docs",
   "templates",
-  "plugins/lib",
   "wrangler.toml",
 ]) {
   await cp(join(ROOT, file), join(main, file), { recursive: true });
+}
+for (const entry of await readdir(join(ROOT, "plugins"), { withFileTypes: true })) {
+  const file = join("plugins", entry.name);
+  if (entry.isDirectory()) await cp(join(ROOT, file), join(main, file), { recursive: true });
 }
 await linkToRepository();
 await cp(join(ROOT, "package/README.md"), join(main, "README.md"));

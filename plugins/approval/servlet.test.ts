@@ -1,7 +1,7 @@
 import { loadServlet, type Script } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 
-const approval = await loadServlet("plugins/approval");
+const approval = await loadServlet(import.meta.dirname);
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

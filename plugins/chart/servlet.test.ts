@@ -3,7 +3,7 @@ import { loadServlet } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 import { axisAround } from "./axis.ts";
 
-const chart = await loadServlet("plugins/chart");
+const chart = await loadServlet(import.meta.dirname);
 
 interface Picture {
   width: number;

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 
 let servlet: ServletUnderTest;
 beforeEach(async () => {
-  servlet = await loadServlet("plugins/code");
+  servlet = await loadServlet(import.meta.dirname);
 });
 
 /** Runs a script; returns its printed lines and the value of its last statement, or its error. */

@@ -6,7 +6,7 @@ let servlet: ServletUnderTest;
 let stored: Map<string, Record<string, unknown>>;
 let script: Script;
 beforeEach(async () => {
-  servlet = await loadServlet("plugins/code");
+  servlet = await loadServlet(import.meta.dirname);
   stored = new Map();
   script = {
     answers: { "elicitation/create": () => ({ action: "accept", content: {} }) },

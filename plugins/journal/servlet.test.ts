@@ -7,7 +7,7 @@ const PATH = "/journal/journal.txt";
 
 let journal: ServletUnderTest;
 beforeEach(async () => {
-  journal = await loadServlet("plugins/journal");
+  journal = await loadServlet(import.meta.dirname);
 });
 
 async function call(name: string, args: object, script = {}): Promise<string> {

@@ -1,7 +1,7 @@
 import { loadServlet, type Script } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 
-const mail = await loadServlet("plugins/mail");
+const mail = await loadServlet(import.meta.dirname);
 
 const variables = { GOOGLE_TOKEN: "t-1" };
 

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 
 let notes: ServletUnderTest;
 beforeEach(async () => {
-  notes = await loadServlet("plugins/notes");
+  notes = await loadServlet(import.meta.dirname);
 });
 
 async function call(name: string, args = {}, script: Script = {}) {

@@ -1,7 +1,7 @@
 import { loadServlet } from "edge-servlets/testing";
 import { expect, test } from "vitest";
 
-const reminders = await loadServlet("plugins/reminders");
+const reminders = await loadServlet(import.meta.dirname);
 
 /** A server that keeps schedules and events in memory. */
 function server() {

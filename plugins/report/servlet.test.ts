@@ -1,7 +1,7 @@
 import { loadServlet, type Script } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 
-const report = await loadServlet("plugins/report");
+const report = await loadServlet(import.meta.dirname);
 
 /** The RFC Editor's records of some RFCs: the members that the servlet reads. */
 const KNOWN: Record<string, object> = {

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 
 let tasks: ServletUnderTest;
 beforeEach(async () => {
-  tasks = await loadServlet("plugins/tasks");
+  tasks = await loadServlet(import.meta.dirname);
 });
 
 async function call(name: string, args = {}, caller = "ada") {

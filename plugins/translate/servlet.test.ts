@@ -1,7 +1,7 @@
 import { loadServlet, type Script } from "edge-servlets/testing";
 import { describe, expect, test } from "vitest";
 
-const translate = await loadServlet("plugins/translate");
+const translate = await loadServlet(import.meta.dirname);
 
 const KEYED = { variables: { DEEPL_API_KEY: "k-1" } };
 const ASKED = { text: "Hello", to: "DE" };

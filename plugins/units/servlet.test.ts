@@ -2,7 +2,7 @@ import { loadServlet } from "edge-servlets/testing";
 import { expect, test } from "vitest";
 
 /** A server for the official SDK, unchanged, tested as any servlet. */
-const servlet = await loadServlet("plugins/units");
+const servlet = await loadServlet(import.meta.dirname);
 
 const convert = (args: Record<string, unknown>, script: object = {}) =>
   servlet.callTool("convert_units", args, script).then(({ result }) => result);

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 
 let watch: ServletUnderTest;
 beforeEach(async () => {
-  watch = await loadServlet("plugins/watch");
+  watch = await loadServlet(import.meta.dirname);
 });
 
 const URL_OF_FEED = "https://news.example/feed";

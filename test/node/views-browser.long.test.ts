@@ -299,21 +299,22 @@ describe("tasks", async () => {
   });
 });
 
+/** Asks by the bridge; its answer is a promise of the page. */
+const ask = (page: Page, params: Json) =>
+  page.evaluate((given) => {
+    const { bridge, answered } = globalThis as unknown as {
+      bridge: { request(request: object, schema: object): Promise<object> };
+      answered: object[];
+    };
+    const any = {
+      "~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) },
+    };
+    const answer = bridge.request({ method: "elicitation/create", params: given }, any);
+    void answer.then((one) => answered.push(one));
+  }, params);
+
 describe("approval", async () => {
   const servlet = await loadServlet("plugins/approval");
-  /** Asks by the bridge; its answer is a promise of the page. */
-  const ask = (page: Page, params: Json) =>
-    page.evaluate((given) => {
-      const { bridge, answered } = globalThis as unknown as {
-        bridge: { request(request: object, schema: object): Promise<object> };
-        answered: object[];
-      };
-      const any = {
-        "~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) },
-      };
-      const answer = bridge.request({ method: "elicitation/create", params: given }, any);
-      void answer.then((one) => answered.push(one));
-    }, params);
   const answersOf = (page: Page) =>
     page.evaluate(() => (globalThis as unknown as { answered: object[] }).answered);
   /** The question of a call, as its client gets it. */
@@ -358,12 +359,14 @@ describe("approval", async () => {
   });
 });
 
-/** Where pictures of views are written: `PICTURES=docs/pictures` has those of docs/views.md made anew. */
+/** Where pictures of views are written: `PICTURES=docs/pictures` has those of docs/views.md and docs/gallery.md made anew. */
 const PICTURES = process.env["PICTURES"] ?? ".bundle/pictures";
 
 test("pictures of views are made", async () => {
   await mkdir(PICTURES, { recursive: true });
-  const [chart, tasks] = await Promise.all(["plugins/chart", "plugins/tasks"].map(loadServlet));
+  const [approval, chart, tasks] = await Promise.all(
+    ["plugins/approval", "plugins/chart", "plugins/tasks"].map(loadServlet),
+  );
   const args = {
     ...{ title: "Rain in Zurich", y_title: "mm in a month", name: "2025" },
     labels: ["Jan", "Feb", "Mar", "Apr", "May", "Jun"],
@@ -390,7 +393,18 @@ test("pictures of views are made", async () => {
   await board.tell("sendHostContextChange", LIGHT);
   await board.tell("sendToolResult", last!);
   await expect.poll(() => textOf(board.view)).toContain("Find a date");
-  for (const [name, { page }] of Object.entries({ chart: drawn, tasks: board })) {
+  const { asked } = await approval!.callTool(
+    "request_approval",
+    { what: "Rent a hall for the summer party", amount: "1,200 EUR" },
+    { answers: { "elicitation/create": [{ action: "accept", content: { approve: true } }] } },
+  );
+  const request = await show(approval!, "approval", 390);
+  await request.page.evaluate(() => void Object.assign(globalThis, { answered: [] }));
+  await request.tell("sendHostContextChange", LIGHT);
+  await ask(request.page, asked[0]!.params);
+  await expect.poll(() => textOf(request.view)).toContain("Rent a hall");
+  const shown = { approval: request, chart: drawn, tasks: board };
+  for (const [name, { page }] of Object.entries(shown)) {
     const picture = await page.locator("iframe").screenshot({ path: `${PICTURES}/${name}.png` });
     expect(picture.length).toBeGreaterThan(5000);
   }

@@ -15,6 +15,15 @@ const SCHEMA = join(import.meta.dirname, "../bundle/servlet.schema.json");
 /** The languages that `--lang` accepts, for messages. */
 export const LANGUAGE_WORDS = LANGUAGES.map(({ template }) => template.word).join("|");
 
+const [NAME, NAME_RULE] = [/^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -"] as const;
+
+/** The folder of the servlets that come with the server: the gallery. */
+const GALLERY = "plugins";
+
+/** True for the name of a servlet of the gallery. */
+export const isInGallery = (name: string): boolean =>
+  NAME.test(name) && existsSync(join(OWN_FOLDER, GALLERY, name, "servlet.json"));
+
 /** Prefix of tool names in templates. The servlet's name replaces it, so that servlets have different tool names. */
 const PREFIX = "my_servlet";
 
@@ -46,7 +55,7 @@ export async function newServlet(
   folders: readonly [string, ...string[]],
   { lang = "ts", view = false, openapi, mcp, from, dryRun = false, ...choice }: NewOptions = {},
 ): Promise<string> {
-  refuseName(name, /^[a-z][a-z0-9-]*$/, "lower-case letters a-z, digits and -");
+  refuseName(name, NAME, NAME_RULE);
   const folder = join(folders[0], name);
   if (view && lang !== "ts") {
     throw new Refusal(
@@ -109,6 +118,44 @@ export async function newServlet(
   return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
+/**
+ * Copies a servlet of the gallery into the first of these folders; returns the text to print. Throws a `Refusal` if the
+ * name is invalid or taken.
+ */
+export async function copyServlet(
+  from: string,
+  name: string,
+  folders: readonly [string, ...string[]],
+): Promise<string> {
+  refuseName(name, NAME, NAME_RULE);
+  refuseTaken(name, folders);
+  const own = `${GALLERY}/${from}`;
+  const library = existsSync(join(OWN_FOLDER, own, "assembly"))
+    ? ([[`${GALLERY}/lib/assembly`, "assembly/lib"]] as const)
+    : [];
+  const files = await filesOf({ folders: [[own, "."], ...library] }, name);
+  // The servlets of the gallery share the library, and a copy has its own.
+  for (const [path, text] of files)
+    files.set(path, text.replaceAll("../../lib/assembly/", "./lib/"));
+  const folder = join(folders[0], name);
+  await writeWhole(folder, files);
+  const language = LANGUAGES.find(
+    (one) => "files" in one && one.files.some((file) => files.has(file)),
+  );
+  const first = (await language?.template.setUp?.()) ?? [];
+  return [
+    `${folder} is made:`,
+    ...[...files.keys()].toSorted().map((path) => `  ${path}`),
+    "",
+    "Next:",
+    ...first.map((command) => `  ${command}`),
+    ...rows([
+      ["npm run bundle", "prints the lines that wrangler.toml lacks for it, if any"],
+      ["npm run dev", "serves it at http://localhost:8787/mcp"],
+    ]),
+  ].join("\n");
+}
+
 /** The values of the local variables, which may have a server's key. */
 const variables = async () => (await import("./local-variables.ts")).localValues({});
 
@@ -162,7 +209,7 @@ async function writeWhole(
 }
 
 /** The files of the new servlet, by their paths in its folder. */
-async function filesOf({ folders }: TemplateFiles, name: string) {
+async function filesOf({ folders }: Pick<TemplateFiles, "folders">, name: string) {
   const files = new Map<string, string>();
   // Names have no underscores, so two names cannot become the same prefix.
   const prefix = name.replaceAll("-", "_");

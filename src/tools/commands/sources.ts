@@ -1,6 +1,7 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
 import { printable } from "../../server/kernel/core/text.ts";
 import { argumentsIn } from "../bundle/arguments.ts";
+import { DOCS } from "../bundle/own.ts";
 import { Refusal, Refusals } from "../bundle/refusal.ts";
 import { scan } from "../bundle/scan.ts";
 import {
@@ -14,10 +15,12 @@ import { readPin } from "../bundle/sources/lock.ts";
 import { signerOf, updateOf } from "../bundle/sources/update.ts";
 import { examine, locate, type Examined } from "./examine.ts";
 import type { Workspace } from "./folders.ts";
+import { copyServlet, isInGallery } from "./new.ts";
 import { servletReport } from "./report.ts";
 import { asked } from "./terminal.ts";
 
-export const SOURCES_USAGE = `npm run servlets -- add SOURCE        adds a servlet from oci://, https://, s3://, file:// or a path,
+export const SOURCES_USAGE = `npm run servlets -- add NAME          copies a servlet of the gallery: ${DOCS}/gallery.md
+npm run servlets -- add SOURCE        adds a servlet from oci://, https://, s3://, file:// or a path,
                                       pinned in servlets.lock.json
     --name NAME                       its name, by default from the source
     --key FILE                        the public key that must have signed an image
@@ -45,7 +48,9 @@ export async function sources(command: string, args: string[], options: Workspac
   if (others.length > 0 || (first === undefined && command !== "update")) {
     throw new Refusal(`Give ${command === "add" ? "one source" : "one name"}.\n\n${SOURCES_USAGE}`);
   }
-  if (command === "add") {
+  if (command === "add" && isInGallery(first!)) {
+    console.log(await copyServlet(first!, name ?? first!, options.folders));
+  } else if (command === "add") {
     console.log(await add(first!, name ?? nameFrom(first!), trust, options));
   } else if (command === "remove") {
     console.log(`${await removeSource(first!, options.folders)} is removed`);

@@ -7,6 +7,8 @@ import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { CORPUS as PYTHON_CORPUS } from "../bundle/python/corpus/corpus.ts";
 import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 
+import { code, replaced, table } from "./tables.ts";
+
 const ALL_SETTINGS: string = "../../../src/server/all-settings.ts";
 /** Of src/server/all-settings.ts, whose types are those of Workers: the compiler does not follow a computed path. */
 const all = (await import(ALL_SETTINGS)) as {
@@ -15,12 +17,6 @@ const all = (await import(ALL_SETTINGS)) as {
 };
 /** Reads the settings of a server with all features. */
 export const readSettings = (env: object) => all.readSettings(env, all.allSettings);
-
-const row = (...cells: string[]): string =>
-  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
-
-const table = (head: string[], rows: string[][]): string =>
-  [row(...head), row(...head.map(() => "---")), ...rows.map((cells) => row(...cells))].join("\n");
 
 /** Members of the object that `opening` begins, each with the doc comment above it, or above those before it. */
 async function commented(
@@ -41,8 +37,6 @@ async function commented(
   }
   return groups;
 }
-
-const code = (text: unknown): string => `\`${String(text)}\``;
 
 interface JsonSchema {
   type?: string;
@@ -258,9 +252,7 @@ export async function renewed(path: string): Promise<string> {
     ...files.map((file) => [file, () => blockOf(file)] as const),
   ];
   for (const [name, make] of parts) {
-    const made = await make();
-    const place = new RegExp(`(<!-- ${name}: [^>]*-->\n)[^]*?(<!-- /${name} -->)`);
-    text = text.replace(place, (_whole, begin: string, end: string) => `${begin}${made}\n${end}`);
+    text = replaced(text, name, await make());
   }
   return text;
 }

@@ -297,6 +297,22 @@ async function connected(url: URL): Promise<Client> {
   }
 }
 
+test("a project adds every servlet of the gallery, and tests them", async () => {
+  await inFolder(folder, create, "gallery");
+  const at = join(folder, "gallery");
+  await linkPackages(at);
+  await symlink(join(project, "node_modules"), join(at, "node_modules"));
+  await rm(join(at, "plugins"), { recursive: true });
+  const command = "node_modules/edge-servlets/bin/edge-servlets.js";
+  const names = await Array.fromAsync(glob("*/servlet.json", { cwd: "plugins" }), dirname);
+  for (const name of names)
+    expect(await inFolder(at, command, "add", name)).toContain(`plugins/${name} is made`);
+  const listed = await inFolder(at, command, "list");
+  expect(listed.match(/^[\w-]+ \(/gm)).toHaveLength(names.length);
+  const tested = await inFolder(at, command, "test", "plugins/tasks", "plugins/units");
+  expect(tested).toMatch(/Test Files .*2 passed/);
+}, 300_000);
+
 test("the packages are ready to publish, with where they were made", async () => {
   // To make them, `package/build.ts` has had npm try to publish each.
   for (const [name, files] of [

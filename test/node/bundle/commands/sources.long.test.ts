@@ -101,3 +101,13 @@ test.each([
   expect(stderr).toMatch(message);
   expect(stderr).not.toMatch(/^\s+at /m);
 });
+
+test("a servlet of the gallery is copied, with the library that it shares there", async () => {
+  const added = await done("add", "hello", "--name", "welcome");
+  expect(added.stdout).toContain("assembly/lib/extism.ts");
+  expect((await done("list")).stdout).toMatch(/^welcome \(hyper-v2\) Greets\.\n +tool +greet /);
+  const again = await servlets("add", "hello", "--name", "welcome");
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("is there already") });
+  const outside = await servlets("add", "../plugins/hello");
+  expect(outside).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no file") });
+});
