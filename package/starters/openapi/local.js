@@ -7,17 +7,26 @@ const BOOKS = [
   { isbn: "9780140449105", title: "The Odyssey", author: "Homer" },
 ];
 
-createServer(async (request, response) => {
-  const answer = (status, body) =>
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+/** The status and the body of the response. */
+async function answered(request) {
   const { pathname, searchParams } = new URL(request.url, "http://localhost");
   const [, isbn] = /^\/books\/([^/]+)\/loans$/.exec(pathname) ?? [];
   const book = BOOKS.find((one) => one.isbn === isbn);
   if (request.method === "GET" && pathname === "/books") {
     const author = searchParams.get("author") ?? "";
-    answer(200, { books: BOOKS.filter((one) => one.author.includes(author)) });
-  } else if (request.method === "POST" && book !== undefined) {
+    return [200, { books: BOOKS.filter((one) => one.author.includes(author)) }];
+  }
+  if (request.method === "POST" && book !== undefined) {
     const { reader } = await json(request);
-    answer(201, { book, reader });
-  } else answer(404, { error: "There is no such book." });
+    return [201, { book, reader }];
+  }
+  return [404, { error: "There is no such book." }];
+}
+
+createServer((request, response) => {
+  void answered(request)
+    .catch(({ message }) => [400, { error: message }])
+    .then(([status, body]) => {
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    });
 }).listen(8788, () => console.log("The library answers at http://localhost:8788"));

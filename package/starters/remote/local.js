@@ -24,9 +24,13 @@ function tides() {
   return server;
 }
 
-createServer(async (request, response) => {
-  // A server for each request: it keeps nothing from one to the next.
+/** Answers by a server that is made for the request: it keeps nothing from one to the next. */
+async function answer(request, response) {
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
   await tides().connect(transport);
   await transport.handleRequest(request, response);
+}
+
+createServer((request, response) => {
+  void answer(request, response).catch((error) => response.destroy(error));
 }).listen(8788, () => console.log("The other server answers at http://localhost:8788/mcp"));

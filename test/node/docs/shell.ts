@@ -27,7 +27,7 @@ const STUBS: Record<string, string> = {
   "run servlets -- uninstall "* | "run servlets -- publish "* | "run servlets -- unpublish "* | "run servlets -- replay "*) exit ;;
 esac
 case "$1 $2" in
-  "create edge-servlets") [ -n "$3" ] ;;
+  "create edge-servlets" | "create cloudflare@latest") [ -n "$3" ] ;;
   "install "* | "test "* | "run dev" | "run deploy" | "run verify" | "run size" | "run bundle" | "run package" | "run bench" | "run fuzz" | \\
   "run conformance" | "run dev:conformance" | "run clients" | "run simulate" | "run soak" | \\
   "start "* | "run backup" | "run restore" | "run standalone") [ "$2" != standalone ] || echo "server has the server" ;;
@@ -36,6 +36,7 @@ case "$1 $2" in
   *) echo "docs: unknown: npm $*" >&2; exit 1 ;;
 esac`,
   npx: `case "$*" in
+  "edge-servlets add "*) ;;
   "wrangler secret put "* | "wrangler kv namespace create "* | "wrangler r2 bucket create "* | "wrangler tail") cat > /dev/null ;;
   *) echo "docs: unknown: npx $*" >&2; exit 1 ;;
 esac`,
