@@ -23,10 +23,11 @@ async function answered(request) {
   return [404, { error: "There is no such book." }];
 }
 
-createServer((request, response) => {
-  void answered(request)
-    .catch(({ message }) => [400, { error: message }])
-    .then(([status, body]) => {
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    });
-}).listen(8788, () => console.log("The library answers at http://localhost:8788"));
+async function answer(request, response) {
+  const [status, body] = await answered(request).catch(({ message }) => [400, { error: message }]);
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+createServer((request, response) => void answer(request, response)).listen(8788, "localhost", () =>
+  console.log("The library answers at http://localhost:8788"),
+);

@@ -33,4 +33,6 @@ async function answer(request, response) {
 
 createServer((request, response) => {
   void answer(request, response).catch((error) => response.destroy(error));
-}).listen(8788, () => console.log("The other server answers at http://localhost:8788/mcp"));
+}).listen(8788, "localhost", () =>
+  console.log("The other server answers at http://localhost:8788/mcp"),
+);

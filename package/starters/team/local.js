@@ -25,4 +25,4 @@ const provider = new Provider("http://localhost:8788", {
   }),
 });
 
-provider.listen(8788, () => console.log(`People sign in at ${provider.issuer}`));
+provider.listen(8788, "localhost", () => console.log(`People sign in at ${provider.issuer}`));
