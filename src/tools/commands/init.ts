@@ -67,10 +67,13 @@ export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
   npm test         runs the test of its servlet`;
 }
 
-/**
- * The files of the folders by their paths; those of a later folder take the place of others. Of `package.json` it has
- * what it adds, and its `README.md` becomes a part of the one before.
- */
+/** Files of a template that add to those of the same path. */
+const JOINED: Partial<Record<string, (before: string, added: string) => string>> = {
+  "package.json": merged,
+  "README.md": (readme, about) => readme.replace("{{about}}\n", () => about),
+};
+
+/** The files of the folders by their paths; those of a later folder take the place of others, or are joined to them. */
 async function filesOf(folders: readonly string[]): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const folder of folders) {
@@ -80,13 +83,7 @@ async function filesOf(folders: readonly string[]): Promise<Map<string, string>>
       const path = relative(folder, from);
       const text = await readFile(from, "utf8");
       const before = files.get(path);
-      if (before !== undefined && path === "package.json") files.set(path, merged(before, text));
-      else if (before !== undefined && path === "README.md")
-        files.set(
-          path,
-          before.replace("{{about}}\n", () => text),
-        );
-      else files.set(path, text);
+      files.set(path, (before !== undefined && JOINED[path]?.(before, text)) || text);
     }
   }
   return files;
