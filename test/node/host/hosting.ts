@@ -11,10 +11,14 @@ const COMMAND = resolve("src/tools/host/start.ts");
 /** All that its process has of our environment: compiled modules let it start in half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 
-/** A folder with a wrangler.toml, and the Worker built from it. */
-export async function project(main = resolve("test/worker/index.ts"), more = ""): Promise<string> {
+/** A folder with a wrangler.toml, and the Worker built from it; `objects` are the classes by the names of their bindings. */
+export async function project(
+  main = resolve("test/worker/index.ts"),
+  more = "",
+  objects = OBJECTS,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "hosted-"));
-  const bindings = Object.entries(OBJECTS).map(
+  const bindings = Object.entries(objects).map(
     ([name, of]) => `[[durable_objects.bindings]]\nname = "${name}"\nclass_name = "${of}"\n`,
   );
   const text = `name = "hosted"
@@ -33,7 +37,7 @@ bucket_name = "builds"
 binding = "LOADER"
 [[migrations]]
 tag = "v1"
-new_sqlite_classes = ${JSON.stringify(Object.values(OBJECTS))}
+new_sqlite_classes = ${JSON.stringify(Object.values(objects))}
 ${bindings.join("")}`;
   await writeFile(join(folder, "wrangler.toml"), text);
   return folder;

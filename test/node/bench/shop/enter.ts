@@ -15,6 +15,7 @@ const folder = join(checkout, "edge-servlets-server");
 /** What the folder has, and where it is here. The servlet and its tools are those that are measured here. */
 const FILES = {
   Dockerfile: "entry/Dockerfile",
+  "wrangler.toml": "entry/wrangler.toml",
   "plugins/shop/servlet.json": "entry/servlet.json",
   "plugins/shop/servlet.ts": "../servlets/shop/servlet.ts",
   "shop/start.ts": "start.ts",

@@ -8,6 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { build, host, project } from "../../host/hosting.ts";
+import { OBJECTS } from "../../objects.ts";
 import { buildWorker, freePort, serve } from "../../workerd.ts";
 import { writeMain } from "../plugins.ts";
 
@@ -78,8 +79,15 @@ export async function startBackend(withRedis = true): Promise<Backend> {
   return { api, redis: `${api}/redis`, native };
 }
 
+/** A server without sessions, as the others are, binds no object for them. */
+const WITHOUT_SESSIONS = { KEY_RING: "KeyRing" };
+
 /** A self-hosted server of this project with one of its servlets. */
-async function own({ api, redis }: Backend, name: string): Promise<Running> {
+async function own(
+  { api, redis }: Backend,
+  name: string,
+  objects: Record<string, string> = WITHOUT_SESSIONS,
+): Promise<Running> {
   const servlet = join(HERE, "../servlets", name);
   const members = await makeBundle({
     folders: [servlet],
@@ -87,7 +95,11 @@ async function own({ api, redis }: Backend, name: string): Promise<Running> {
     cache: ".bundle",
     progress: () => {},
   });
-  const folder = await project(await writeMain(members, join(SCRATCH, name)).then(resolve));
+  const folder = await project(
+    await writeMain(members, join(SCRATCH, name)).then(resolve),
+    "",
+    objects,
+  );
   await build(folder);
   const args = ["--private-network", "--from-env", "SHOP_API", "--from-env", "SHOP_REDIS"];
   const hosting = await host(folder, { args, variables: { SHOP_API: api, SHOP_REDIS: redis } });
@@ -162,6 +174,7 @@ export const SERVERS: Record<
   { start: (backend: Backend) => Promise<Running>; needs?: string }
 > = {
   ours: { start: (backend) => own(backend, "shop") },
+  "ours, with sessions": { start: (backend) => own(backend, "shop", OBJECTS) },
   "ours, SDK's server": { start: (backend) => own(backend, "shop-sdk") },
   "ours, Python": { start: (backend) => own(backend, "shop-python") },
   "TypeScript SDK": {

@@ -1,5 +1,6 @@
 /** Starts the server in its container, and beside it what gives its servlet Redis by HTTP. Both count as the server's. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { connectRedis } from "./redis.ts";
 
@@ -14,11 +15,12 @@ const BRIDGE = 6390;
 
 const { hostname, port } = new URL(REDIS_URL);
 const redis = await connectRedis(Number(port), hostname);
-createServer(async (request, response) => {
+const bridge = createServer(async (request, response) => {
   const commands = await new Response(request as never).json();
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify(await redis(commands as never)));
-}).listen(BRIDGE, "127.0.0.1");
+});
+await once(bridge.listen(BRIDGE, "127.0.0.1"), "listening");
 
 const variables = {
   SHOP_API: API_SERVICE_URL,
