@@ -17,6 +17,7 @@ import { isOffered } from "../bundle/wasm/check.ts";
 import { prepare, type Prepared } from "../bundle/wasm/prepare.ts";
 import { Refusal, Refusals } from "../bundle/refusal.ts";
 import { scan, type FoundServlet, type Places } from "../bundle/scan.ts";
+import { asPlugin } from "../bundle/component/plugin.ts";
 import { build, isInterpreted } from "../bundle/source.ts";
 import { costOf, type Cost } from "./cost.ts";
 import { preparedBytes } from "./table.ts";
@@ -104,7 +105,9 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
   if (member === undefined && isInterpreted(source)) return { ...known, refusal };
 
   const tell = (doing: string) => progress(`${found.name}: ${doing}`);
-  const { value: plugin } = await attempt(() => build(source, cache, tell));
+  const { value: plugin } = await attempt(async () =>
+    asPlugin(await build(source, cache, tell), manifest, cache, tell),
+  );
   if (plugin === undefined) return { ...known, refusal };
   const read = readOutline(plugin);
   const offered = await Promise.all((read?.imports ?? []).map(isOffered));

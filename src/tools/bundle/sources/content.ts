@@ -3,7 +3,9 @@ import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { unpackTar } from "modern-tar";
 import { limits } from "../limits.ts";
 import { dialectOf } from "../../../server/kernel/servlets/dialects.ts";
-import { Refusal } from "../refusal.ts";
+import { isComponent, readComponent, withComponent } from "../component/component.ts";
+import { componentTools } from "../component/tools.ts";
+import { Refusal, refusedAt } from "../refusal.ts";
 
 const startsWith = (bytes: Uint8Array, ...start: number[]) =>
   start.every((byte, at) => bytes[at] === byte);
@@ -11,15 +13,14 @@ const startsWith = (bytes: Uint8Array, ...start: number[]) =>
 /** True if the bytes begin like a wasm module or component. */
 const isWasm = (bytes: Uint8Array) => startsWith(bytes, 0x00, 0x61, 0x73, 0x6d);
 
-/** Throws a `Refusal` unless the bytes are a servlet's module. `place` names them in the message. */
+/** Throws a `Refusal` unless the bytes are a servlet's module or a component. `place` names them in the message. */
 export async function demandServlet(bytes: Uint8Array<ArrayBuffer>, place: string): Promise<void> {
   if (!isWasm(bytes)) {
     throw new Refusal(`${place}: it is not WebAssembly: look at the address, or build it again`);
   }
-  if (bytes[6] === 1) {
-    throw new Refusal(
-      `${place}: it is a WebAssembly component: build it as an Extism plugin, which is a core module`,
-    );
+  if (isComponent(bytes)) {
+    await withComponent(() => componentTools(readComponent(bytes))).catch(refusedAt(place));
+    return;
   }
   const module = await WebAssembly.compile(bytes).catch((error: Error) => {
     throw new Refusal(`${place}: it does not compile, so it may be cut off: ${error.message}`);

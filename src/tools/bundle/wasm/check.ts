@@ -71,9 +71,6 @@ export async function check(plugin: Uint8Array<ArrayBuffer>): Promise<Outline> {
   if (plugin.length < 8 || Buffer.from(plugin.subarray(0, 4)).toString("latin1") !== "\0asm") {
     throw new Refusal("it is not WebAssembly: it does not begin with the bytes \\0asm");
   }
-  if (plugin[4] === 0x0d && plugin[6] === 1) {
-    throw new Refusal("it is a component: build a core module (Extism plugins are core modules)");
-  }
   let guest: Outline;
   try {
     await WebAssembly.compile(plugin);

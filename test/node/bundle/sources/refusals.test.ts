@@ -167,9 +167,9 @@ describe("an image", () => {
     expect(await refused(unsigned())).toMatch(/no layer of it has a servlet/);
   });
 
-  test("of a component", async () => {
+  test("of a component that exports nothing", async () => {
     await layer(Buffer.from([0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0]));
-    expect(await refused(unsigned())).toMatch(/it is a WebAssembly component: build it as an Ext/);
+    expect(await refused(unsigned())).toMatch(/exports no function that could be a tool/);
   });
 
   test("of a module that is cut off", async () => {

@@ -1,0 +1,455 @@
+/**
+ * Reads a component of the WebAssembly component model: its core modules, how they are linked, what it imports and exports.
+ * Format: https://github.com/WebAssembly/component-model/blob/main/design/mvp/Binary.md
+ */
+import { Reader, sections, type Section } from "../wasm/bytes.ts";
+import { Refusal } from "../refusal.ts";
+
+/** A type of values. Types of the same name in an interface are one object. */
+export type ValueType =
+  | { kind: Primitive }
+  | { kind: "record"; fields: NamedType[] }
+  | { kind: "variant"; cases: Case[] }
+  | { kind: "list"; of: ValueType }
+  | { kind: "tuple"; of: ValueType[] }
+  | { kind: "flags" | "enum"; names: string[] }
+  | { kind: "option"; of: ValueType }
+  | { kind: "result"; ok?: ValueType | undefined; err?: ValueType | undefined }
+  | { kind: "handle" };
+
+export interface NamedType {
+  name: string;
+  type: ValueType;
+}
+
+interface Case {
+  name: string;
+  type?: ValueType | undefined;
+}
+
+type Primitive = (typeof PRIMITIVES)[number];
+
+/** From the byte 0x7f downwards. */
+const PRIMITIVES = [
+  ...(["bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"] as const),
+  ...(["f32", "f64", "char", "string"] as const),
+];
+
+export interface FunctionType {
+  params: NamedType[];
+  result?: ValueType | undefined;
+}
+
+/** How values pass between a component and its host. */
+interface Options {
+  memory?: CoreItem;
+  realloc?: CoreItem;
+  postReturn?: CoreItem;
+}
+
+/** A function of the component's interface. */
+export type ComponentFunction =
+  | { from: "host"; module: string; name: string; type: FunctionType }
+  | ({ from: "component"; core: CoreItem; type: FunctionType } & Options);
+
+/** A function for core modules that is made of one of the host's. */
+export type HostItem =
+  | ({ call: "lower"; of: ComponentFunction } & Options)
+  | { call: "drop"; module: string; name: string };
+
+/** Something that a core module may import. */
+export type CoreItem = { instance: CoreInstance; name: string } | HostItem;
+
+/** An instance of a core module, or a set of items under names. */
+export type CoreInstance =
+  | { module: Uint8Array; args: Map<string, CoreInstance> }
+  | { items: Map<string, CoreItem> };
+
+interface Resource {
+  resource: { module: string; name: string };
+}
+type Scope = Record<Sort, unknown[]> & { outer?: Scope; whole: Whole };
+type Sort = (typeof SORTS)[number] | (typeof CORE_SORTS)[number];
+type Instance = Map<string, Item>;
+interface Item {
+  sort: Sort;
+  item: unknown;
+}
+/** What all parts of a component share. */
+interface Whole {
+  instances: CoreInstance[];
+  /** How many more items may be read: those of a nested component are read for each of its instances. */
+  items: number;
+}
+/** Makes an instance from what is imported under each name. */
+type Component = (args: (name: string, description: Description) => Item) => Instance;
+/** The shape of something that is imported or exported. */
+type Description = { sort: Sort; of?: unknown };
+/** The items that an instance of a type has, in an import of this name. */
+type InstanceType = (module: string) => Instance;
+
+const SORTS = ["", "function", "value", "type", "component", "instance"] as const;
+const CORE_SORTS = [
+  ...(["core function", "core table", "core memory", "core global"] as const),
+  ...(["core type", "core module", "core instance"] as const),
+];
+
+/** Items of a component: one in Python has 4,000. */
+const ITEMS = 100_000;
+/** Values in one value of a type, with a list counted as one element. */
+const TYPE_PARTS = 10_000;
+
+export interface ComponentOutline {
+  /** Instances of core modules, in the order in which they start. */
+  instances: Extract<CoreInstance, { module: Uint8Array }>[];
+  /** Exported functions, each with the interface that it is in, if any. */
+  exports: { interface?: string; name: string; function: ComponentFunction }[];
+}
+
+/** True for the bytes of a component, not of a core module. */
+export const isComponent = (wasm: Uint8Array): boolean =>
+  wasm.length >= 8 && wasm[0] === 0 && wasm[1] === 0x61 && wasm[4] === 0x0d && wasm[6] === 1;
+
+/** Does something with a component's bytes; throws a `Refusal` where they are not one. */
+export const withComponent = <T>(work: () => T | Promise<T>): Promise<T> =>
+  Promise.try(work).catch((error: Error) => {
+    if (error instanceof Refusal) throw error;
+    throw new Refusal(`it is not a whole component (${error.message}): build or copy it again`);
+  });
+
+/** Throws a `Refusal` for a component that uses what is not supported, and an `Error` for what is not one. */
+export function readComponent(wasm: Uint8Array): ComponentOutline {
+  const whole: Whole = { instances: [], items: ITEMS };
+  const exported = componentOf(wasm, undefined, whole)(imported);
+  return {
+    instances: whole.instances.filter((one) => "module" in one),
+    exports: [...exported].flatMap(([name, { sort, item }]) => {
+      if (sort === "function") return [{ name, function: item as ComponentFunction }];
+      if (sort !== "instance") return [];
+      return [...(item as Instance)].flatMap(([inner, one]) =>
+        one.sort === "function"
+          ? [{ interface: name, name: inner, function: one.item as ComponentFunction }]
+          : [],
+      );
+    }),
+  };
+}
+
+/** What the host gives for an import of the whole component. */
+function imported(name: string, { sort, of }: Description): Item {
+  if (sort === "instance") return { sort, item: (of as InstanceType)(name) };
+  if (sort === "function")
+    return { sort, item: { from: "host", module: "", name, type: of as FunctionType } };
+  if (sort === "type") return { sort, item: of ?? { resource: { module: "", name } } };
+  throw new Refusal(
+    `the component imports the ${sort} ${name}: only functions and interfaces can be given`,
+  );
+}
+
+const newScope = (outer: Scope | undefined, whole: Whole): Scope =>
+  Object.assign(
+    { whole, ...(outer && { outer }) },
+    Object.fromEntries([...SORTS, ...CORE_SORTS].map((sort) => [sort, []])),
+  ) as unknown as Scope;
+
+const componentOf =
+  (wasm: Uint8Array, outer: Scope | undefined, whole: Whole): Component =>
+  (args) => {
+    const scope = newScope(outer, whole);
+    const exports: Instance = new Map();
+    for (const section of sections(wasm)) readSection(section, { scope, exports, args });
+    return exports;
+  };
+
+interface Making {
+  scope: Scope;
+  exports: Instance;
+  args: Parameters<Component>[0];
+}
+
+function readSection({ id, body }: Section, { scope, exports, args }: Making): void {
+  const reader = new Reader(body);
+  const list = (one: () => void) => {
+    for (let left = reader.number(); left > 0; left--) {
+      if (--scope.whole.items < 0)
+        throw new Refusal("the component is too large: build it with fewer parts");
+      one();
+    }
+  };
+  switch (id) {
+    case 0:
+      return;
+    case 1:
+      scope["core module"].push(body);
+      return;
+    case 2:
+      return list(() => scope["core instance"].push(coreInstance(reader, scope)));
+    case 4:
+      scope.component.push(componentOf(body, scope, scope.whole));
+      return;
+    case 5:
+      return list(() => scope.instance.push(instance(reader, scope)));
+    case 6:
+      return list(() => alias(reader, scope));
+    case 7:
+      return list(() => scope.type.push(bounded(definedType(reader, scope))));
+    case 8:
+      return list(() => canonical(reader, scope));
+    case 10:
+      return list(() => {
+        const { sort, item } = args(externName(reader), description(reader, scope));
+        scope[sort].push(item);
+      });
+    case 11:
+      return list(() => {
+        const name = externName(reader);
+        const one = sorted(reader, scope);
+        if (reader.byte() === 1) description(reader, scope);
+        exports.set(name, one);
+        scope[one.sort].push(one.item);
+      });
+    default:
+      throw new Refusal(
+        `the component has a section of kind ${id}, which is not supported: build it for WASI 0.2`,
+      );
+  }
+}
+
+function externName(reader: Reader): string {
+  if (reader.byte() > 1)
+    throw new Refusal("the component has names of a newer format: build it for WASI 0.2");
+  return reader.text();
+}
+
+function sortOf(reader: Reader): Sort {
+  const byte = reader.byte();
+  return byte === 0 ? coreSort(reader.byte()) : SORTS[byte]!;
+}
+
+const coreSort = (byte: number): Sort => CORE_SORTS[byte < 0x10 ? byte : byte - 12]!;
+
+function sorted(reader: Reader, scope: Scope): Item {
+  const sort = sortOf(reader);
+  return { sort, item: scope[sort][reader.number()] };
+}
+
+function coreInstance(reader: Reader, scope: Scope): CoreInstance {
+  if (reader.byte() === 0) {
+    const module = scope["core module"][reader.number()] as Uint8Array;
+    const args = reader.list(() => {
+      const name = reader.text();
+      reader.byte();
+      return [name, scope["core instance"][reader.number()] as CoreInstance] as const;
+    });
+    const made = { module, args: new Map(args) };
+    scope.whole.instances.push(made);
+    return made;
+  }
+  const items = reader.list(() => {
+    const name = reader.text();
+    const sort = coreSort(reader.byte());
+    return [name, scope[sort][reader.number()] as CoreItem] as const;
+  });
+  return { items: new Map(items) };
+}
+
+function instance(reader: Reader, scope: Scope): Instance {
+  if (reader.byte() === 0) {
+    const component = scope.component[reader.number()] as Component;
+    const args = new Map(reader.list(() => [reader.text(), sorted(reader, scope)] as const));
+    return component((name) => args.get(name)!);
+  }
+  return new Map(reader.list(() => [externName(reader), sorted(reader, scope)] as const));
+}
+
+function alias(reader: Reader, scope: Scope): void {
+  const sort = sortOf(reader);
+  const target = reader.byte();
+  const index = reader.number();
+  if (target === 0) {
+    const name = reader.text();
+    scope[sort].push((scope.instance[index] as Instance).get(name)!.item);
+  } else if (target === 1) {
+    scope[sort].push({ instance: scope["core instance"][index], name: reader.text() });
+  } else {
+    let from: Scope = scope;
+    for (let up = index; up > 0; up--) from = from.outer!;
+    scope[sort].push(from[sort][reader.number()]);
+  }
+}
+
+function canonical(reader: Reader, scope: Scope): void {
+  const kind = reader.byte();
+  if (kind === 0) {
+    reader.byte();
+    const core = scope["core function"][reader.number()] as CoreItem;
+    const options = canonicalOptions(reader, scope);
+    const type = scope.type[reader.number()] as FunctionType;
+    scope.function.push({ from: "component", core, type, ...options });
+  } else if (kind === 1) {
+    reader.byte();
+    const of = scope.function[reader.number()] as ComponentFunction;
+    scope["core function"].push({ call: "lower", of, ...canonicalOptions(reader, scope) });
+  } else if (kind === 3) {
+    const { resource } = scope.type[reader.number()] as Resource;
+    scope["core function"].push({ call: "drop", ...resource });
+  } else if (kind === 2 || kind === 4) {
+    throw new Refusal("the component exports a resource: export functions of values");
+  } else throw asynchronous();
+}
+
+const asynchronous = () =>
+  new Refusal(
+    "the component uses the asynchronous functions of WASI 0.3: build it for WASI 0.2, whose calls wait",
+  );
+
+function canonicalOptions(reader: Reader, scope: Scope): Options {
+  const options: Options = {};
+  reader.list(() => {
+    const kind = reader.byte();
+    if (kind === 1 || kind === 2)
+      throw new Refusal("the component's strings are UTF-16: build it with UTF-8");
+    if (kind > 5) throw asynchronous();
+    if (kind === 3) options.memory = scope["core memory"][reader.number()] as CoreItem;
+    if (kind > 3) {
+      const one = scope["core function"][reader.number()] as CoreItem;
+      options[kind === 4 ? "realloc" : "postReturn"] = one;
+    }
+  });
+  return options;
+}
+
+function description(reader: Reader, scope: Scope): Description {
+  const byte = reader.byte();
+  const sort = SORTS[byte]!;
+  if (byte === 3) {
+    // `eq` of a type, or a resource of its own.
+    return { sort, ...(reader.byte() === 0 && { of: scope.type[reader.number()] }) };
+  }
+  if (byte === 0) reader.byte();
+  return { sort: byte === 0 ? "core module" : sort, of: scope.type[reader.number()] };
+}
+
+/** A type by its index, or a primitive one. */
+function valueType(reader: Reader, scope: Scope): ValueType {
+  const byte = reader.bytes[reader.at]!;
+  if (byte >= 0x40 && byte < 0x80) {
+    reader.byte();
+    return primitive(byte);
+  }
+  const found = scope.type[reader.number()] as ValueType | Resource;
+  return "resource" in found ? { kind: "handle" } : found;
+}
+
+function primitive(byte: number): ValueType {
+  const kind = PRIMITIVES[0x7f - byte];
+  if (kind === undefined) throw asynchronous();
+  return { kind };
+}
+
+const maybe = <T>(reader: Reader, one: () => T): T | undefined =>
+  reader.byte() === 0 ? undefined : one();
+
+function definedType(reader: Reader, scope: Scope): unknown {
+  const of = () => valueType(reader, scope);
+  const field = () => ({ name: reader.text(), type: of() });
+  const names = () => reader.list(() => reader.text());
+  const byte = reader.byte();
+  switch (byte) {
+    case 0x72:
+      return { kind: "record", fields: reader.list(field) };
+    case 0x71: {
+      const cases = reader.list(() => {
+        const one = { name: reader.text(), type: maybe(reader, of) };
+        reader.byte();
+        return one;
+      });
+      return { kind: "variant", cases };
+    }
+    case 0x70:
+      return { kind: "list", of: of() };
+    case 0x6f:
+      return { kind: "tuple", of: reader.list(of) };
+    case 0x6e:
+      return { kind: "flags", names: names() };
+    case 0x6d:
+      return { kind: "enum", names: names() };
+    case 0x6b:
+      return { kind: "option", of: of() };
+    case 0x6a:
+      return { kind: "result", ok: maybe(reader, of), err: maybe(reader, of) };
+    case 0x69:
+    case 0x68:
+      reader.number();
+      return { kind: "handle" };
+    case 0x40: {
+      const params = reader.list(field);
+      if (reader.byte() === 0) return { params, result: of() };
+      reader.byte();
+      return { params };
+    }
+    case 0x41:
+      throw new Refusal("the component has components as values: compose it without them");
+    case 0x42:
+      return instanceType(reader, scope);
+    case 0x3f:
+      throw new Refusal("the component exports a resource: export functions of values");
+    default:
+      return primitive(byte);
+  }
+}
+
+const typeSizes = new WeakMap<object, number>();
+
+/** A type of bounded size: types that are made of each other could be of any. */
+function bounded<T>(type: T): T {
+  const inner: unknown[] =
+    typeof type === "object" && type !== null
+      ? Object.values(type).flatMap((one) =>
+          Array.isArray(one) ? one.map((part) => part.type ?? part) : [one],
+        )
+      : [];
+  const size = inner.reduce<number>(
+    (sum, one) => sum + (typeof one === "object" && one !== null ? (typeSizes.get(one) ?? 1) : 1),
+    1,
+  );
+  if (size > TYPE_PARTS)
+    throw new Refusal("the component has a type of too many parts: make it simpler");
+  if (typeof type === "object" && type !== null) typeSizes.set(type, size);
+  return type;
+}
+
+/** Reads the declarations of an interface. */
+function instanceType(reader: Reader, outer: Scope): InstanceType {
+  const scope = newScope(outer, outer.whole);
+  const exports = new Map<string, Description>();
+  const own = new Map<Resource, string>();
+  reader.list(() => {
+    const kind = reader.byte();
+    if (kind === 1) scope.type.push(bounded(definedType(reader, scope)));
+    else if (kind === 2) alias(reader, scope);
+    else if (kind === 4) {
+      const name = externName(reader);
+      const one = description(reader, scope);
+      if (one.sort === "type" && one.of === undefined) {
+        const resource: Resource = { resource: { module: "", name } };
+        own.set(resource, name);
+        one.of = resource;
+      }
+      exports.set(name, one);
+      scope[one.sort].push(one.of);
+    } else
+      throw new Refusal("the component has an interface with core types: build it for WASI 0.2");
+  });
+  return (module) => {
+    for (const { resource } of own.keys()) resource.module ||= module;
+    return new Map(
+      [...exports].map(([name, { sort, of }]) => [
+        name,
+        sort === "function"
+          ? { sort, item: { from: "host", module, name, type: of as FunctionType } }
+          : { sort, item: of },
+      ]),
+    );
+  };
+}

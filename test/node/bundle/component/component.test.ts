@@ -1,0 +1,362 @@
+/** A component as a servlet: the one in test/node/components/shapes, which Rust has made. */
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { leb } from "../../../../src/tools/bundle/wasm/bytes.ts";
+import type { CallToolResult } from "../../../../src/server/kernel/core/model.ts";
+import {
+  loadServlet,
+  type Script,
+  type ServletUnderTest,
+} from "../../../../src/tools/testing/index.ts";
+
+const COMPONENT = "test/node/components/shapes/shapes.wasm";
+
+const folders: string[] = [];
+
+/** The component with this manifest. */
+async function loaded(manifest: object): Promise<ServletUnderTest> {
+  const folder = await mkdtemp(join(tmpdir(), "component-"));
+  folders.push(folder);
+  await copyFile(COMPONENT, join(folder, "shapes.wasm"));
+  await writeFile(join(folder, "servlet.json"), JSON.stringify(manifest));
+  return loadServlet(folder);
+}
+
+let servlet: ServletUnderTest;
+beforeAll(async () => {
+  servlet = await loaded({
+    allowed_hosts: ["api.test"],
+    env_vars: { GREETING: "hello", TOKEN: "${TOKEN:-}" },
+    memory_limit: "8Mi",
+    compute_limit: 0.05,
+  });
+});
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true });
+});
+
+/** The value in the result of a call. */
+const inResult = ({ structuredContent }: CallToolResult): unknown =>
+  (structuredContent as Record<string, unknown> | undefined)?.["result"];
+
+/** The value of a call that succeeds. */
+async function valueOf(tool: string, args: object = {}, script: Script = {}): Promise<unknown> {
+  const { result } = await servlet.callTool(tool, { ...args }, script);
+  if (result.isError === true) throw new Error(JSON.stringify(result.content));
+  return inResult(result);
+}
+
+/** The text of a call that fails. */
+async function failureOf(tool: string, args: object = {}, script: Script = {}): Promise<string> {
+  const { result } = await servlet.callTool(tool, { ...args }, script);
+  expect(result.isError).toBe(true);
+  return JSON.stringify(result.content);
+}
+
+const OF = "test_shapes_shapes_";
+
+describe("values", () => {
+  test("a tool has the name that wassette gives it, and a schema from its types", async () => {
+    const { tools } = await servlet.list();
+    expect(tools.map(({ name }) => name)).toContain("variable");
+    const tool = tools.find(({ name }) => name === `${OF}describe`)!;
+    expect(tool.inputSchema).toEqual({
+      type: "object",
+      properties: {
+        s: { type: "string" },
+        l: { type: "array", items: { type: "integer", minimum: 0, maximum: 4294967295 } },
+        o: { anyOf: [{ type: "null" }, { type: "string" }] },
+        sh: {
+          oneOf: [
+            variant("circle", { type: "number" }),
+            variant("square", {
+              type: "object",
+              properties: { x: { type: "number" }, y: { type: "number" } },
+              required: ["x", "y"],
+              additionalProperties: false,
+            }),
+            variant("none"),
+          ],
+        },
+        c: { type: "string", enum: ["red", "green", "blue"] },
+        p: {
+          type: "array",
+          items: { type: "string", enum: ["read", "write", "exec"] },
+          uniqueItems: true,
+        },
+        t: {
+          type: "array",
+          prefixItems: [
+            { type: "integer", minimum: -128, maximum: 127 },
+            {
+              anyOf: [
+                { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+                { type: "string", pattern: "^[0-9]{1,20}$" },
+              ],
+            },
+          ],
+          items: {},
+          minItems: 2,
+          maxItems: 2,
+        },
+        ch: { type: "string", minLength: 1, maxLength: 1 },
+        b: { type: "boolean" },
+      },
+      required: ["s", "l", "sh", "c", "p", "t", "ch", "b"],
+      additionalProperties: false,
+    });
+    expect(tools.find(({ name }) => name === `${OF}divide`)!.outputSchema).toMatchObject({
+      properties: { result: { type: "integer" } },
+    });
+    expect(tools.find(({ name }) => name === `${OF}nothing`)!.outputSchema).toBeUndefined();
+  });
+
+  const variant = (tag: string, val?: object) => ({
+    type: "object",
+    properties: { tag: { const: tag }, ...(val && { val }) },
+    required: val === undefined ? ["tag"] : ["tag", "val"],
+    additionalProperties: false,
+  });
+
+  test("arguments of every type arrive, whatever the order of their members", async () => {
+    const args = {
+      ...{ b: true, ch: "😀", t: [-128, "18446744073709551615"], p: ["exec", "read"], c: "blue" },
+      sh: { val: { y: 2, x: -0.5 }, tag: "square" },
+      ...{ l: [1, 4294967295], s: 'Zürich "\\\n\u0001 \ud83d\ude00 \ud83d' },
+    };
+    expect(await valueOf(`${OF}describe`, args)).toBe(
+      'Zürich "\\\n\u0001 😀 \ufffd [1, 4294967295] None Shape::Square(Point { x: -0.5, y: 2.0 }) blue 101 (-128, 18446744073709551615) 😀 true',
+    );
+    const other = { ...args, o: "yes", sh: { tag: "none" }, l: [], ch: '"' };
+    expect(await valueOf(`${OF}describe`, other)).toContain('[] Some("yes") Shape::None blue');
+  });
+
+  test("more than sixteen core values are passed in memory", async () => {
+    const args = {
+      a: [0, 255],
+      b: "b",
+      c: [1, 2, 3, "4"],
+      d: ["x", ""],
+      e: [-1, 2, 3, 4, 5, 6, -32768],
+    };
+    expect(await valueOf(`${OF}wide`, args)).toBe(
+      '[0, 255] b (1, 2, 3, 4) ["x", ""] (-1, 2, 3, 4, 5, 6, -32768)',
+    );
+  });
+
+  test.each([
+    ["turn", { p: { x: 1.5, y: -0.1 } }, { x: -0.1, y: 1.5 }],
+    [
+      "reverse",
+      { l: [{ tag: "none" }, { tag: "circle", val: 2.5 }] },
+      [{ tag: "circle", val: 2.5 }, { tag: "none" }],
+    ],
+    ["nested", { r: { ok: [1, 2, 255] } }, [1, 2, 255]],
+    ["maybe", {}, null],
+    ["maybe", { a: 5 }, 5],
+    ["invert", { p: ["write"] }, ["read", "exec"]],
+    ["divide", { a: 7, b: 2 }, 3],
+  ])("%s of %j is %j", async (tool, args, value) => {
+    expect(await valueOf(OF + tool, args)).toEqual(value);
+  });
+
+  test.each([
+    [["18446744073709551615", "-9223372036854775808", 0.1]],
+    [[9007199254740991, -9007199254740991, 3.4028234663852886e38]],
+    [["9007199254740992", "9223372036854775807", 1.401298464324817e-45]],
+    [[0, 0, 16777216]],
+  ])("numbers of 64 bits and 32 bits come back: %j", async ([n, m, f]) => {
+    expect(await valueOf(`${OF}same`, { n, m, f })).toEqual([n, m, f]);
+  });
+
+  test("every double comes back as it was sent", async () => {
+    const numbers = [
+      ...[0, 1, -1, 0.1, 0.30000000000000004, 1e21, 1e22, 1e23, 123456789012345680000, 5e-324],
+      ...[Number.MAX_VALUE, Number.MIN_VALUE, 2.2250738585072014e-308, 2.225073858507201e-308],
+      ...[9007199254740992, 8.988465674311579e307, 4.35, 1 / 3, 2 ** -1022, 1.7e-300],
+    ];
+    let seed = 7n;
+    const bits = new DataView(new ArrayBuffer(8));
+    for (let n = 0; n < 300; n++) {
+      seed = (seed * 6364136223846793005n + 1442695040888963407n) % 2n ** 64n;
+      bits.setBigUint64(0, seed ^ (seed >> 29n));
+      if (Number.isFinite(bits.getFloat64(0))) numbers.push(bits.getFloat64(0));
+    }
+    for (let at = 0; at + 1 < numbers.length; at += 20) {
+      const sent = numbers.slice(at, at + 20).map((val) => ({ tag: "circle", val }));
+      expect(await valueOf(`${OF}reverse`, { l: sent })).toEqual(sent.toReversed());
+    }
+  });
+
+  test("an error of a result is a tool error, with its text", async () => {
+    expect(await failureOf(`${OF}divide`, { a: 1, b: 0 })).toContain("divided by zero");
+    expect(await failureOf(`${OF}nested`, { r: { err: "green" } })).toContain("green");
+  });
+
+  test("a function without a result gives nothing", async () => {
+    expect((await servlet.callTool(`${OF}nothing`)).result).toEqual({ content: [] });
+  });
+
+  test.each([
+    ["18446744073709551616", 0],
+    [0, "-9223372036854775809"],
+  ])("an integer beyond its 64 bits ends the call: %s, %s", async (n, m) => {
+    expect(await failureOf(`${OF}same`, { n, m, f: 0 })).toContain("crashed");
+  });
+
+  test("arguments that do not fit are refused before the component is called", async () => {
+    for (const args of [{ a: -1, b: 2 }, { a: 1, b: 2, c: 3 }, { a: 1 }])
+      expect(await failureOf(`${OF}divide`, args)).toContain("do not match the input schema");
+  });
+});
+
+describe("the world", () => {
+  test("its environment has the variables of the manifest that are set", async () => {
+    expect(await valueOf("variable", { name: "GREETING" })).toBe("hello");
+    expect(await valueOf("variable", { name: "TOKEN" })).toBe(null);
+    const variables = { TOKEN: "s3cret", PATH: "/bin" };
+    expect(await valueOf("variable", { name: "TOKEN" }, { variables })).toBe("s3cret");
+    expect(await valueOf("variable", { name: "PATH" }, { variables })).toBe(null);
+  });
+
+  test("its clock is the host's, and sleeping waits", async () => {
+    expect(await valueOf("now", {}, { now: 1234 })).toBe(1234);
+    expect(await valueOf("sleep", { ms: 60_000 }, { now: 1000 })).toBe(61_000);
+  });
+
+  test("random numbers differ from call to call", async () => {
+    expect(await valueOf("roll")).not.toBe(await valueOf("roll"));
+  });
+
+  test("each call has an instance of its own", async () => {
+    expect([await valueOf("count"), await valueOf("count")]).toEqual([1, 1]);
+  });
+
+  const fetch = async (request: Request) =>
+    new Response(
+      `${request.method} ${request.url} ${request.headers.get("x-one")} ${await request.text()}`,
+      { status: 201, headers: { "content-type": "text/plain" } },
+    );
+
+  test("a request goes to an allowed host, with its headers and body", async () => {
+    const args = { host: "api.test", path: "/a?b=1", body: "x".repeat(5) };
+    expect(await valueOf("fetch", args, { fetch })).toBe(
+      '201 Some("text/plain") POST https://api.test/a?b=1 1, 2 xxxxx',
+    );
+    expect(await valueOf("fetch", { ...args, body: "" }, { fetch })).toContain(
+      "GET https://api.test/a?b=1 1, 2",
+    );
+  });
+
+  test("a request to another host fails, and the component is told why", async () => {
+    const why = await failureOf("fetch", { host: "evil.test", path: "/", body: "" }, { fetch });
+    expect(why).toContain("InternalError");
+    expect(why).toContain("evil.test");
+  });
+
+  test("a call that waits and asks the network goes on after a crash at every step", async () => {
+    let sent = 0;
+    const counted = async (request: Request) => {
+      sent++;
+      return fetch(request);
+    };
+    const script = { fetch: counted, alwaysReplay: true };
+    const args = { host: "api.test", path: "/", body: "" };
+    expect(await valueOf("fetch", args, script)).toContain("GET https://api.test/");
+    expect(sent).toBe(1);
+    expect(await valueOf("sleep", { ms: 5000 }, { alwaysReplay: true })).toBe(5000);
+  });
+});
+
+describe("bounds", () => {
+  test("one that computes for ever is stopped by its fuel", async () => {
+    expect(await failureOf("spin")).toContain("computed for too long");
+  });
+
+  test("one that takes more memory than its limit ends", async () => {
+    expect(await failureOf("repeat", { text: "x", times: 20_000_000 })).toContain("crashed");
+  });
+
+  test("a result that is longer than a result may be is refused", async () => {
+    const large = await loaded({ memory_limit: "64Mi" });
+    const { result } = await large.callTool("repeat", { text: "x", times: 12_000_000 });
+    expect(result.isError).toBe(true);
+  });
+});
+
+describe("folders and state", () => {
+  let stateful: ServletUnderTest;
+  beforeAll(async () => {
+    stateful = await loaded({ state: "caller", allowed_paths: ["data", "ro:fixed"] });
+  });
+
+  test("files are kept in the folders of the manifest, and nowhere else", async () => {
+    const save = async (path: string) =>
+      (await stateful.callTool("save", { path, text: "hello" }, { caller: "ada" })).result;
+    expect((await save("/data/a")).structuredContent).toEqual({ result: ["hello", '"a" 5'] });
+    const second = await save("/data/b");
+    expect(inResult(second)).toEqual(expect.arrayContaining(['"a" 5', '"b" 5']));
+    for (const path of ["/etc/a", "/data/../../a", "/fixed/a"])
+      expect((await save(path)).isError).toBe(true);
+  });
+
+  test("memory lasts from call to call of a caller", async () => {
+    const count = async (caller: string) =>
+      inResult((await stateful.callTool("count", {}, { caller })).result);
+    expect([await count("bob"), await count("bob"), await count("eve")]).toEqual([1, 2, 1]);
+  });
+});
+
+describe("refusals", () => {
+  const refusalOf = async (bytes: Uint8Array) => {
+    const folder = await mkdtemp(join(tmpdir(), "component-"));
+    folders.push(folder);
+    await writeFile(join(folder, "odd.wasm"), bytes);
+    await writeFile(join(folder, "servlet.json"), "{}");
+    return loadServlet(folder).then(
+      () => "",
+      (error: Error) => error.message,
+    );
+  };
+
+  /** The component with a text in it replaced by another of the same length. */
+  const changed = async (from: string, to: string) => {
+    const text = (await readFile(COMPONENT)).toString("latin1");
+    return Buffer.from(text.replaceAll(from, to), "latin1");
+  };
+
+  test("an interface that is not offered is named", async () => {
+    expect(
+      await refusalOf(await changed("wasi:random/insecure-seed", "wasi:dreams/insecure-seed")),
+    ).toContain("imports wasi:dreams/insecure-seed@");
+  });
+
+  const PREAMBLE = [0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0];
+  const section = (id: number, ...body: number[]) => [id, ...leb(body.length), ...body];
+
+  test("the asynchronous functions of WASI 0.3 are named", async () => {
+    const canceled = Uint8Array.from([...PREAMBLE, ...section(8, 1, 5)]);
+    expect(await refusalOf(canceled)).toContain("asynchronous functions of WASI 0.3");
+  });
+
+  test("a type that is made of itself again and again is refused", async () => {
+    const pairs = Array.from({ length: 40 }, (_, at) => [0x6f, 2, at, at]);
+    const types = section(7, pairs.length + 1, 0x6f, 1, 0x7d, ...pairs.flat());
+    expect(await refusalOf(Uint8Array.from([...PREAMBLE, ...types]))).toContain("too many parts");
+  });
+
+  test("a component of components of components is refused in time", async () => {
+    let component = [...PREAMBLE];
+    for (let level = 0; level < 40; level++)
+      component = [...PREAMBLE, ...section(4, ...component), ...section(5, 2, 0, 0, 0, 0, 0, 0)];
+    expect(await refusalOf(Uint8Array.from(component))).toContain("too large");
+  });
+
+  test("a file that is cut off is refused at every length", async () => {
+    const bytes = await readFile(COMPONENT);
+    for (const length of [8, 9, 100, 5000, bytes.length >> 1, bytes.length - 1])
+      expect(await refusalOf(bytes.subarray(0, length))).toMatch(/odd\.wasm: .*component/);
+  });
+});
