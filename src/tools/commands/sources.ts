@@ -4,9 +4,11 @@ import { argumentsIn } from "../bundle/arguments.ts";
 import { DOCS } from "../bundle/own.ts";
 import { Refusal, Refusals } from "../bundle/refusal.ts";
 import { scan } from "../bundle/scan.ts";
+import { readPolicy } from "../bundle/component/policy.ts";
 import {
   addSource,
   removeSource,
+  type AddOptions,
   TRUST_OPTIONS,
   trustIn,
   type Trust,
@@ -23,6 +25,7 @@ export const SOURCES_USAGE = `npm run servlets -- add NAME          copies a ser
 npm run servlets -- add SOURCE        adds a servlet from oci://, https://, s3://, file:// or a path,
                                       pinned in servlets.lock.json
     --name NAME                       its name, by default from the source
+    --policy FILE                     the policy.yaml of a component: its hosts, folders and variables
     --key FILE                        the public key that must have signed an image
     --identity WHO --issuer URL       who must have signed it keyless, with * for any characters
     --trusted-root FILE               the root of another Sigstore
@@ -32,6 +35,7 @@ npm run servlets -- remove NAME       removes a servlet that was added`;
 
 const OPTIONS = {
   name: { type: "string" },
+  policy: { type: "string" },
   yes: { type: "boolean" },
   ...TRUST_OPTIONS,
 } as const;
@@ -42,7 +46,7 @@ export async function sources(command: string, args: string[], options: Workspac
     { args, allowPositionals: true, options: OPTIONS },
     SOURCES_USAGE,
   );
-  const { name, yes } = values;
+  const { name, policy, yes } = values;
   const trust = trustIn(values);
   const [first, ...others] = positionals;
   if (others.length > 0 || (first === undefined && command !== "update")) {
@@ -51,7 +55,12 @@ export async function sources(command: string, args: string[], options: Workspac
   if (command === "add" && isInGallery(first!)) {
     console.log(await copyServlet(first!, name ?? first!, options.folders));
   } else if (command === "add") {
-    console.log(await add(first!, name ?? nameFrom(first!), trust, options));
+    const given = policy === undefined ? undefined : await readPolicy(policy);
+    const manifest = given?.manifest ?? {};
+    console.log(
+      await add(first!, { ...trust, ...options, manifest, name: name ?? nameFrom(first!) }),
+    );
+    for (const line of given?.unmapped ?? []) console.log(`  ${printable(line)}`);
   } else if (command === "remove") {
     console.log(`${await removeSource(first!, options.folders)} is removed`);
   } else await update(first, { trust, yes: yes ?? false }, options);
@@ -64,14 +73,9 @@ function nameFrom(source: string): string {
   return last.replace(/[@:].*$/, "").replace(/\.wasm$/, "");
 }
 
-async function add(
-  source: string,
-  name: string,
-  trust: Trust,
-  options: Workspace,
-): Promise<string> {
-  const { folders } = options;
-  const { folder } = await addSource(source, { ...trust, ...options, name });
+async function add(source: string, options: Workspace & Omit<AddOptions, keyof Workspace>) {
+  const { folders, name } = options;
+  const { folder } = await addSource(source, options);
   let examined: Examined;
   try {
     examined = await examine(await locate(name, options), options);

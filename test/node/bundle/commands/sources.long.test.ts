@@ -75,6 +75,22 @@ test("a servlet is added, served, updated after a look, and removed", async () =
   expect(await lock()).not.toContain("time");
 });
 
+test("a component is added with its policy, and what has no counterpart is told", async () => {
+  await writeFile(
+    at("policy.yaml"),
+    "permissions: { network: { allow: [{ host: api.test }, { cidr: 10.0.0.0/8 }] }, environment: { allow: [{ key: KEY }] } }",
+  );
+  const component = "test/node/components/shapes/shapes.wasm";
+  const { stdout } = await done("add", component, "--policy", at("policy.yaml"));
+  expect(stdout).toMatch(/tool +test_shapes_shapes_turn .*shapes is added: sha256:.*not signed\n/s);
+  expect(stdout).toMatch(/\n {2}network: 10\.0\.0\.0\/8: hosts are allowed by name here/);
+  const manifest = await readFile(at("plugins/shapes/servlet.json"), "utf8");
+  expect(JSON.parse(manifest)).toMatchObject({
+    allowed_hosts: ["api.test"],
+    env_vars: { KEY: "${KEY:-}" },
+  });
+});
+
 test("a servlet that the host refuses is not added", async () => {
   await writeFile(at("odd.wasm"), await servlet({ name: "odd" }));
   const bytes = await readFile(at("odd.wasm"));

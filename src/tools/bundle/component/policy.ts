@@ -1,0 +1,147 @@
+/**
+ * Reads a policy of wassette, which says what a component may use: https://github.com/microsoft/wassette
+ * Its hosts, folders, variables and memory become members of servlet.json.
+ */
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import { limits } from "../../../server/kernel/core/limits.ts";
+import { memoryBytes } from "../../../server/kernel/core/text.ts";
+import { parseMounts } from "../../../server/kernel/files/mounts.ts";
+import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
+import { isServersOwn } from "../../../server/kernel/settings/own-names.ts";
+import { parseConfig } from "../hyper-mcp/parse.ts";
+import { Refusal } from "../refusal.ts";
+
+const listOf = <T extends z.ZodType>(entry: T) =>
+  z
+    .looseObject({ allow: z.array(entry).nullish(), deny: z.array(z.unknown()).nullish() })
+    .nullish();
+
+const schema = z.looseObject({
+  permissions: z
+    .looseObject({
+      storage: listOf(z.object({ uri: z.string(), access: z.array(z.enum(["read", "write"])) })),
+      network: listOf(z.union([z.object({ host: z.string() }), z.object({ cidr: z.string() })])),
+      environment: listOf(z.object({ key: z.string() })),
+      resources: z
+        .looseObject({
+          memory: z.string().nullish(),
+          limits: z.looseObject({ memory: z.string().nullish() }).nullish(),
+        })
+        .nullish(),
+    })
+    .nullish(),
+});
+
+export interface PolicyManifest {
+  manifest: Manifest;
+  /** Lines for the report: what was not mapped, or has another meaning here, with the reason. */
+  unmapped: string[];
+}
+
+/** Members of servlet.json for the policy in a file. Throws a `Refusal`. */
+export async function readPolicy(file: string): Promise<PolicyManifest> {
+  const text = await readFile(file, "utf8").catch(() => {
+    throw new Refusal(`${file}: there is no such file: give the path of a policy.yaml`);
+  });
+  const read = schema.safeParse(parseConfig(file, text) ?? {});
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw new Refusal(`${file}: ${issue!.path.join(".")}: ${issue!.message}`);
+  }
+  const { storage, network, environment, resources, ...others } = read.data.permissions ?? {};
+  const { memory: _memory, limits: _limits, ...otherResources } = resources ?? {};
+  const unmapped = [
+    ...Object.keys(others),
+    ...Object.keys(otherResources).map((name) => `resources.${name}`),
+  ].map((name) => `${name}: there is nothing like it here`);
+  for (const [name, part] of Object.entries({ storage, network })) {
+    if ((part?.deny ?? []).length > 0)
+      unmapped.push(
+        `${name}.deny: only what is allowed is allowed here; see that no pattern allows it`,
+      );
+  }
+  const allowed_hosts = (network?.allow ?? []).flatMap((one) => {
+    if ("host" in one) return [hostOf(one.host)];
+    unmapped.push(`network: ${one.cidr}: hosts are allowed by name here: name them`);
+    return [];
+  });
+  const allowed_paths = folders(storage?.allow ?? [], unmapped);
+  const env_vars = variables(environment?.allow ?? [], unmapped);
+  const memory_limit = memory(
+    resources?.limits?.memory ?? resources?.memory ?? undefined,
+    unmapped,
+  );
+  return {
+    manifest: {
+      ...(allowed_hosts.length > 0 && { allowed_hosts: [...new Set(allowed_hosts)] }),
+      ...(allowed_paths.length > 0 && { allowed_paths, state: "caller" as const }),
+      ...(Object.keys(env_vars).length > 0 && { env_vars }),
+      ...(memory_limit !== undefined && { memory_limit }),
+    },
+    unmapped,
+  };
+}
+
+/** The host in an entry, which may be a URL. */
+const hostOf = (host: string): string =>
+  host.includes("://") ? (URL.parse(host)?.host ?? host) : host;
+
+function folders(
+  allowed: readonly { uri: string; access: readonly string[] }[],
+  unmapped: string[],
+): string[] {
+  const paths: string[] = [];
+  for (const { uri, access } of allowed) {
+    const folder = /^fs:\/\/(.+?)(?:\/\*\*?)?\/?$/.exec(uri)?.[1];
+    const path = `${access.includes("write") ? "" : "ro:"}${folder ?? ""}`;
+    const problem =
+      folder === undefined || folder.includes("*")
+        ? "write fs://FOLDER"
+        : problemOf([...paths, path]);
+    if (problem === undefined) paths.push(path);
+    else unmapped.push(`storage: ${uri}: ${problem}`);
+  }
+  if (paths.length > 0)
+    unmapped.push(
+      "storage: the folders begin empty, and each caller has their own: put initial files beside servlet.json",
+    );
+  return paths;
+}
+
+function problemOf(paths: readonly string[]): string | undefined {
+  try {
+    parseMounts(paths);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(/^allowed_paths: /, "");
+  }
+}
+
+/** Each variable from the Worker's variable or secret of the same name; absent where that is not set. */
+function variables(
+  allowed: readonly { key: string }[],
+  unmapped: string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    allowed.flatMap(({ key }) => {
+      if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) && !isServersOwn(key))
+        return [[key, `\${${key}:-}`]];
+      unmapped.push(
+        `environment: ${key}: the server has a variable of this name: name another in env_vars`,
+      );
+      return [];
+    }),
+  );
+}
+
+/** A limit in bytes with a unit, or in megabytes. */
+function memory(limit: string | undefined, unmapped: string[]): string | undefined {
+  if (limit === undefined) return undefined;
+  const size = /^\d+$/.test(limit) ? `${limit}Mi` : limit;
+  if ((memoryBytes(size) ?? Infinity) <= limits.memoryBytes) return size;
+  unmapped.push(
+    `resources: ${limit} of memory is more than an instance may have, so the limit is ${limits.memoryBytes / 1024 ** 2}Mi`,
+  );
+  return undefined;
+}

@@ -1,0 +1,94 @@
+/** Policies of wassette, as members of servlet.json. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readPolicy } from "../../../../src/tools/bundle/component/policy.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "policy-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function read(text: string) {
+  const file = join(folder, "policy.yaml");
+  await writeFile(file, text);
+  return readPolicy(file);
+}
+
+test("hosts, folders, variables and memory are mapped, and the rest is named", async () => {
+  const { manifest, unmapped } = await read(`
+version: "1.0"
+description: "Everything"
+permissions:
+  network:
+    allow:
+      - host: "api.openweathermap.org"
+      - host: "*.example.com"
+      - host: "https://rss.nytimes.com/"
+      - cidr: "10.0.0.0/8"
+    deny:
+      - host: "*.malicious.com"
+  environment:
+    allow:
+      - key: "OPENWEATHER_API_KEY"
+      - key: "STATE_KEY"
+  storage:
+    allow:
+      - { uri: "fs://workspace/**", access: ["read", "write"] }
+      - { uri: "fs://config/", access: ["read"] }
+      - { uri: "fs://work/*/data", access: ["read"] }
+      - { uri: "http://elsewhere", access: ["read"] }
+      - { uri: "fs://workspace", access: ["read"] }
+  resources: { memory: 32, cpu: 50.0 }
+  runtime: { docker: { security: { privileged: false } } }
+  ipc: { allow: [{ uri: "pipe://x" }] }
+`);
+  expect(manifest).toEqual({
+    allowed_hosts: ["api.openweathermap.org", "*.example.com", "rss.nytimes.com"],
+    env_vars: { OPENWEATHER_API_KEY: "${OPENWEATHER_API_KEY:-}" },
+    allowed_paths: ["workspace", "ro:config"],
+    state: "caller",
+    memory_limit: "32Mi",
+  });
+  expect(unmapped.map((line) => line.split(": ").slice(0, -1).join(": "))).toEqual([
+    "runtime",
+    "ipc",
+    "resources.cpu",
+    "network.deny",
+    "network: 10.0.0.0/8: hosts are allowed by name here",
+    "storage: fs://work/*/data",
+    "storage: http://elsewhere",
+    expect.stringMatching(/^storage: fs:\/\/workspace/),
+    "storage: the folders begin empty, and each caller has their own",
+    "environment: STATE_KEY: the server has a variable of this name",
+  ]);
+});
+
+test("more memory than an instance may have is named", async () => {
+  const { manifest, unmapped } = await read(
+    "permissions: { resources: { limits: { memory: 1Gi } } }",
+  );
+  expect(manifest).toEqual({});
+  expect(unmapped).toEqual([expect.stringContaining("1Gi of memory")]);
+});
+
+test.each(["", "version: '1.0'", "permissions:"])("%j allows nothing", async (text) => {
+  expect((await read(text)).manifest).toEqual({});
+});
+
+test.each([
+  [
+    "permissions: { network: { allow: [{ port: 1 }] } }",
+    /policy\.yaml: permissions\.network\.allow\.0/,
+  ],
+  ["permissions: { storage: { allow: [{ uri: 'fs://a', access: [all] }] } }", /access/],
+  ["a: b: c", /policy\.yaml/],
+])("%j is refused", async (text, message) => {
+  await expect(read(text)).rejects.toThrow(message);
+});
+
+test("a file that is not there is named", async () => {
+  await expect(readPolicy(join(folder, "none.yaml"))).rejects.toThrow("there is no such file");
+});
