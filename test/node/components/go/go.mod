@@ -1,0 +1,3 @@
+module modules
+
+go 1.24
