@@ -25,7 +25,7 @@ export const rust: ToolchainLanguage = {
       { sign: "Cargo.toml", command: "cargo build --release --target wasm32-unknown-unknown" },
     ],
     sources: /\.rs$|^Cargo\.toml$/,
-    outputs: ["target/wasm32-unknown-unknown/release", "target/wasm32-wasip1/release"],
+    outputs: ["unknown-unknown", "wasip1", "wasip2"].map((one) => `target/wasm32-${one}/release`),
   },
 };
 

@@ -131,8 +131,10 @@ export function componentTool(one: Exported): object {
 /** The exported functions that are tools. Throws a `Refusal` if there is none. */
 export function componentTools({ exports }: ComponentOutline): Exported[] {
   const found = exports.filter(
-    ({ interface: from = "", function: { type } }) =>
+    ({ interface: from = "", name, function: { type } }) =>
       !from.startsWith("wasi:") &&
+      // What componentize-py itself calls, when it builds.
+      !(from === "exports" && name === "init") &&
       ![type.result, ...type.params.map((one) => one.type)].some(hasHandle),
   );
   if (found.length > 0) return found;
