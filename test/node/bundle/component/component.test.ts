@@ -334,23 +334,23 @@ describe("refusals", () => {
   });
 
   const PREAMBLE = [0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0];
-  const section = (id: number, ...body: number[]) => [id, ...leb(body.length), ...body];
+  const section = (id: number, body: number[]) => [id, ...leb(body.length), ...body];
 
   test("the asynchronous functions of WASI 0.3 are named", async () => {
-    const canceled = Uint8Array.from([...PREAMBLE, ...section(8, 1, 5)]);
+    const canceled = Uint8Array.from([...PREAMBLE, ...section(8, [1, 5])]);
     expect(await refusalOf(canceled)).toContain("asynchronous functions of WASI 0.3");
   });
 
   test("a type that is made of itself again and again is refused", async () => {
     const pairs = Array.from({ length: 40 }, (_, at) => [0x6f, 2, at, at]);
-    const types = section(7, pairs.length + 1, 0x6f, 1, 0x7d, ...pairs.flat());
+    const types = section(7, [pairs.length + 1, 0x6f, 1, 0x7d, ...pairs.flat()]);
     expect(await refusalOf(Uint8Array.from([...PREAMBLE, ...types]))).toContain("too many parts");
   });
 
   test("a component of components of components is refused in time", async () => {
     let component = [...PREAMBLE];
     for (let level = 0; level < 40; level++)
-      component = [...PREAMBLE, ...section(4, ...component), ...section(5, 2, 0, 0, 0, 0, 0, 0)];
+      component = [...PREAMBLE, ...section(4, component), ...section(5, [2, 0, 0, 0, 0, 0, 0])];
     expect(await refusalOf(Uint8Array.from(component))).toContain("too large");
   });
 
