@@ -45,6 +45,9 @@ interface Tool {
 /** The last statement of such a script, which starts it. */
 const START = "createWasm().then(()=>run());";
 
+/** Of a module that is not valid, binaryen writes the whole text after the faults. */
+const MESSAGE_CHARACTERS = 4000;
+
 const tools = new Map<string, Promise<Tool>>();
 
 /** Reads and compiles a tool, which takes longer than most of its runs. */
@@ -98,7 +101,8 @@ export async function tool(name: string, args: string[]): Promise<void> {
       (error: unknown) => String(error),
     );
   if (own.exitCode === 0 && crash === "") return;
-  throw new Refusal(`${name}: ${Buffer.concat(written).toString().trim() || crash}`);
+  const output = Buffer.concat(written).toString().trim().slice(0, MESSAGE_CHARACTERS);
+  throw new Refusal(`${name}: ${output || crash}`);
 }
 
 /**
