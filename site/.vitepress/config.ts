@@ -16,7 +16,8 @@ const GROUPS = {
   "What a servlet can do":
     "waiting-calls schedules state files calling-servlets events webhooks accounts views skills",
   "Coming from": "from-mcp-sdk from-mcp-agent hyper-mcp",
-  Compare: "compare/mcp-agent compare/fastmcp compare/mcp-handler compare/hyper-mcp",
+  Compare:
+    "compare/mcp-agent compare/fastmcp compare/mcp-handler compare/hyper-mcp compare/wassette",
   "Running a server":
     "configuration access sign-in profiles installing open-tool-calling self-hosting operating watching",
   More: "architecture ../SECURITY ../CONTRIBUTING ../CHANGELOG",
