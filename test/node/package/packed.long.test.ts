@@ -355,7 +355,6 @@ test.each(["mcp-agent", "fastmcp", "mcp-handler", "hyper-mcp"])(
   async (name) => {
     const modules = join(project, "node_modules");
     await unpacked("@edge-servlets/python", join(modules, "@edge-servlets/python"));
-    const create = join(folder, "create/bin/create.js");
     // No registry is asked: the plugin is one of the tests'.
     const plugin = `file://${resolve("test/guests/keeping/plugin.wasm")}`;
     const missing = await missingInSteps(

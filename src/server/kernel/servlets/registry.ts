@@ -172,7 +172,7 @@ export class Registry implements Offered {
     const known = own.filter((one): one is readonly ToolEntry[] => Array.isArray(one));
     return known.length === own.length
       ? withTools(catalog, known.flat())
-      : Promise.all(own).then((all) => withTools(catalog, all.flat()));
+      : Promise.all(own.map(async (one) => one)).then((all) => withTools(catalog, all.flat()));
   }
 
   /** The tool with this name, if it belongs to one caller and not to a list. */

@@ -1,8 +1,10 @@
 /** Starts the server in its container, and beside it what gives its servlet Redis by HTTP. Both count as the server's. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { json } from "node:stream/consumers";
 import { connectRedis } from "./redis.ts";
+import type { Command } from "./tools.ts";
 
 const {
   API_SERVICE_URL = "http://mcp-api-service:8100",
@@ -15,11 +17,12 @@ const BRIDGE = 6390;
 
 const { hostname, port } = new URL(REDIS_URL);
 const redis = await connectRedis(Number(port), hostname);
-const bridge = createServer(async (request, response) => {
-  const commands = await new Response(request as never).json();
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const commands = (await json(request)) as Command[];
   response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify(await redis(commands as never)));
-});
+  response.end(JSON.stringify(await redis(commands)));
+}
+const bridge = createServer((request, response) => void answer(request, response));
 await once(bridge.listen(BRIDGE, "127.0.0.1"), "listening");
 
 const variables = {
