@@ -30,10 +30,10 @@ const KIT = /^(_edge_build\.py|(edge_servlets|fastmcp|mcp|mcp_types)\/)/;
 const KIT_MODULES = ["_edge_build", "edge_servlets._run"];
 /**
  * Modules that the base has loaded, for each servlet that imports them: `_pylong` is imported by what computes with large
- * integers, and `difflib` by what writes the trace of a syntax error. Others come with the servlet that imports them.
+ * integers, `codeop` and `difflib` by what writes the trace of a syntax error. Others come with the servlet that imports them.
  */
 const PRELOADED =
-  "_pylong asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 collections contextlib copy dataclasses datetime difflib enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
+  "_pylong asyncio edge_servlets._chance edge_servlets._logs edge_servlets._loop base64 codeop collections contextlib copy dataclasses datetime difflib enum functools hashlib itertools json logging math operator os random re string textwrap time typing uuid".split(
     " ",
   );
 

@@ -174,7 +174,7 @@ def use():
     name: "jinja2",
     version: "3.1.6",
     does: "templates",
-    kb: 1185,
+    kb: 1056,
     code: `from jinja2 import Environment
 
 PAGE = Environment(autoescape=True).from_string("{% for one in all %}{{ loop.index }}: {{ one|upper }} {% endfor %}")
@@ -257,7 +257,7 @@ def use():
     name: "marshmallow",
     version: "4.4.0",
     does: "schemas",
-    kb: 498,
+    kb: 372,
     code: `from marshmallow import Schema, ValidationError, fields
 
 class Person(Schema):
@@ -380,7 +380,7 @@ def use():
     name: "pydantic<2",
     version: "1.10.27",
     does: "models",
-    kb: 1246,
+    kb: 1116,
     code: `from pydantic import BaseModel, ValidationError
 
 class Person(BaseModel):
