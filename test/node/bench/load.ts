@@ -60,6 +60,7 @@ export class Connection {
   #received: Buffer[] = [];
   #length = 0;
   #expected: number | "chunked" = Infinity;
+  #headLength = 0;
   #answered: { resolve: (answer: Buffer) => void; reject: (error: Error) => void } | undefined;
 
   private constructor(socket: Socket) {
@@ -94,7 +95,10 @@ export class Connection {
   #take(chunk: Buffer): void {
     this.#received.push(chunk);
     this.#length += chunk.length;
-    if (this.#expected === Infinity) this.#expected = expectedLength(this.#whole());
+    if (this.#expected === Infinity) {
+      this.#expected = expectedLength(this.#whole());
+      this.#headLength = this.#whole().indexOf(HEAD_END) + HEAD_END.length;
+    }
     const isWhole =
       this.#expected === "chunked"
         ? this.#endsWith(LAST_CHUNK, chunk)
@@ -106,6 +110,8 @@ export class Connection {
   }
 
   #endsWith(end: Buffer, chunk: Buffer): boolean {
+    // A head may end like a last chunk.
+    if (this.#length < this.#headLength + end.length) return false;
     const bytes = chunk.length < end.length ? this.#whole() : chunk;
     return bytes.subarray(-end.length).equals(end);
   }
