@@ -39,8 +39,8 @@ export interface Examined {
   lists?: Lists;
   /** Set if the start functions run in each call: the host services that they use, and their time on this machine. */
   start?: { asks: string[]; ms: number };
-  /** The cost of its calls, and the size that it adds to the Worker, in bytes. */
-  cost?: Cost & { bytes: number };
+  /** The cost of its calls, and the size that it adds to the Worker, in bytes; also gzipped. */
+  cost?: Cost & { bytes: number; gzip: number };
   warnings: string[];
   /** Why it would not be bundled. */
   refusal?: string;
@@ -136,7 +136,11 @@ export async function examine(found: FoundServlet, options: Making): Promise<Exa
     ...(member.startAsks.length > 0 && {
       start: { asks: member.startAsks, ms: await startMs(member) },
     }),
-    cost: { ...(await costOf(member)), bytes: preparedBytes(member.found, member.prepared) },
+    cost: {
+      ...(await costOf(member)),
+      bytes: preparedBytes(member.found, member.prepared),
+      gzip: member.size.gzip,
+    },
     warnings: member.warnings,
   };
 }

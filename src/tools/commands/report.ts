@@ -15,7 +15,8 @@ import { eventsOf, fileUseOf } from "../../server/features/installs/permissions.
 import { isForModels } from "../../server/kernel/core/views.ts";
 import { DOCS } from "../bundle/own.ts";
 import type { Cost, ToolCost } from "./cost.ts";
-import { FREE_CPU_MS, kilobytes, WORKER_BYTES } from "./table.ts";
+import { dollars, dollarsFor, PRICES_OF } from "./prices.ts";
+import { FREE_CPU_MS, kilobytes, tokensOfTools, WORKER_BYTES } from "./table.ts";
 
 const WIDTH = 100;
 const PAGE = 65536;
@@ -76,6 +77,7 @@ export function servletReport(examined: Examined): string {
     ["about", manifest.description],
     ["dialect", dialect ?? (outline && "none: it exports the functions of no dialect")],
     ["size", sizes(examined)],
+    ["adds", adds(examined)],
     ["memory", memory(examined)],
     ["instances", prepared && instances(examined, prepared)],
     ["start", starts(examined)],
@@ -103,8 +105,6 @@ export function servletReport(examined: Examined): string {
 /** The tools of a servlet as a model sees them, with an estimate of their tokens. */
 export function modelReport({ found, lists, refusal, warnings }: Examined): string {
   const tools = lists?.tools.filter(isForModels) ?? [];
-  const about = (tokens: number) =>
-    `about ${Number.isFinite(tokens) ? tokens : "very many"} tokens`;
   let sum = 0;
   return [
     ...tools.flatMap((tool) => {
@@ -127,6 +127,8 @@ export function modelReport({ found, lists, refusal, warnings }: Examined): stri
     ...(refusal === undefined ? [] : [`The host refuses it.\n${refusal}`]),
   ].join("\n");
 }
+
+const about = (tokens: number) => `about ${Number.isFinite(tokens) ? tokens : "very many"} tokens`;
 
 const isMain = (file: string) => /servlet\.\w+$/.test(file);
 
@@ -160,6 +162,15 @@ function sizes({ found, size, prepared }: Examined): string | undefined {
   return `${made} ${kilobytes(size)}${prepared ? `, prepared ${both(prepared.wasm)}` : ""}${image}`;
 }
 
+/** What the servlet adds to the Worker, and to the conversations of its callers. */
+function adds({ cost, lists }: Examined): string | undefined {
+  if (cost === undefined) return undefined;
+  const upload = `${kilobytes(cost.bytes)} (${kilobytes(cost.gzip)} gzipped) to the Worker`;
+  return lists === undefined
+    ? upload
+    : `${upload}, ${about(tokensOfTools(lists))} to each conversation`;
+}
+
 function memory({ outline, memoryLimit }: Examined): string | undefined {
   const [own] = outline?.memories ?? [];
   if (own === undefined) return undefined;
@@ -174,7 +185,7 @@ function instances({ found }: Examined, { unrestorable }: Prepared): string {
     : "put back to the byte after each call, and used again";
 }
 
-/** A row for each tool, and one on the free plan. `bytes` is the size that the servlet adds to the Worker. */
+/** A row for each tool, one on the price, and one on the free plan. `bytes` is the size that the servlet adds to the Worker. */
 export function costRows({ firstMs, tools }: Cost, bytes: number): [string, string][] {
   if (tools.length === 0) return [];
   return [
@@ -185,6 +196,7 @@ export function costRows({ firstMs, tools }: Cost, bytes: number): [string, stri
     ...(firstMs === undefined
       ? []
       : [["first call", `${ms(firstMs)}, in a new isolate`] as [string, string]]),
+    ...pricesOf(tools),
     ["free plan", `${fit(tools, firstMs)}; ${kilobytes(bytes)} of ${WORKER_BYTES >> 20} MiB`],
     [
       "measured",
@@ -203,6 +215,26 @@ function costOf({ ms: took, fuel = 0, wanted, waits, problem }: ToolCost): strin
   if (problem === undefined) return figures;
   const isLong = problem.length > PROBLEM_CHARACTERS;
   return `${figures}, and ended with an error: ${problem.slice(0, PROBLEM_CHARACTERS)}${isLong ? "…" : ""}`;
+}
+
+const MILLION = 1e6;
+
+/** What a million calls of the cheapest and the most expensive tool cost. */
+function pricesOf(tools: readonly ToolCost[]): [string, string][] {
+  const prices = tools.flatMap(({ ms: took }) =>
+    took === undefined
+      ? []
+      : dollarsFor({ requests: MILLION, cpuMs: MILLION * (took + SERVER_CPU_MS) }),
+  );
+  if (prices.length === 0) return [];
+  const [least, most] = [Math.min(...prices), Math.max(...prices)].map((one) => `$${dollars(one)}`);
+  const range = least === most ? least : `${least} to ${most}`;
+  return [
+    [
+      "a million",
+      `calls cost ${range} on Workers Paid as of ${PRICES_OF}, beyond what it includes and without what they store and wait for: ${DOCS}/operating.md#cost`,
+    ],
+  ];
 }
 
 /** Whether the measured calls, with the server's own CPU time, fit the free plan. */

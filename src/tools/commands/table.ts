@@ -1,4 +1,7 @@
+import type { Lists } from "../../server/kernel/core/model.ts";
 import { printable, printableLines } from "../../server/kernel/core/text.ts";
+import { isForModels } from "../../server/kernel/core/views.ts";
+import { tokensOf } from "../../server/kernel/servlets/concerns.ts";
 import type { Member } from "../bundle/bundle.ts";
 import { isInterpreted } from "../bundle/source.ts";
 
@@ -19,7 +22,13 @@ const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["pre
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (isInterpreted(source) ? 0 : wasm.length);
 
-const HEAD = "servlet dialect tools resources prompts instance wasm prepared gzip".split(" ");
+/** An estimate of the tokens that its tools add to a conversation; Infinity if a schema is too large. */
+export const tokensOfTools = ({ tools }: Lists): number =>
+  tools.filter(isForModels).reduce((sum, tool) => sum + (tokensOf(tool) ?? Infinity), 0);
+
+const HEAD = "servlet dialect tools tokens resources prompts instance wasm prepared gzip".split(
+  " ",
+);
 
 /** Rows as lines with aligned columns: the first `left` columns to the left, the others to the right. */
 export function aligned(rows: readonly string[][], left = Infinity): string[] {
@@ -39,6 +48,7 @@ export function table(members: readonly Member[]): string {
     printable(found.name),
     dialect,
     count(lists?.tools),
+    lists === undefined ? "?" : String(tokensOfTools(lists)),
     count(lists && [...lists.resources, ...lists.resourceTemplates]),
     count(lists?.prompts),
     isRestored(found, prepared) ? "restored" : "new",

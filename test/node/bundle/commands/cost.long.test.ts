@@ -8,6 +8,7 @@ import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { costOf, type Cost } from "../../../../src/tools/commands/cost.ts";
 import { costRows } from "../../../../src/tools/commands/report.ts";
+import { table, tokensOfTools } from "../../../../src/tools/commands/table.ts";
 
 /** A servlet with a tool for each way in which a call may end. */
 const servlet = (url: string) => `import { defineServlet } from "edge-servlets/servlet";
@@ -144,6 +145,13 @@ describe("the rows of the report", () => {
     expect(rowsOf(cost)["free plan"]).toContain("10.0 KB of 64 MiB");
   });
 
+  test("have the price of a million calls of the cheapest tool and of the most expensive", () => {
+    const price = (...tools: Cost["tools"]) => rowsOf({ tools })["a million"];
+    expect(price(quick)).toMatch(/^calls cost \$0\.33 on Workers Paid/);
+    expect(price(slow, quick)).toMatch(/^calls cost \$0\.33 to \$0\.50 on Workers Paid/);
+    expect(price({ tool: "picky", wanted: [], problem: "not called" })).toBeUndefined();
+  });
+
   test("name each tool, with how far its call came", () => {
     const tools = [
       quick,
@@ -162,16 +170,24 @@ describe("the rows of the report", () => {
   });
 });
 
-test("run_code is measured with a script that runs", async () => {
+describe("plugins/code", async () => {
   const folders = ["plugins/code"];
-  const [member] = await makeBundle({
-    folders,
-    languages: LANGUAGES,
-    cache: ".bundle",
-    progress: () => {},
+  const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
+  const [member] = await makeBundle({ folders, ...options });
+
+  test("is measured with a script that runs", async () => {
+    const { tools } = await costOf(member!);
+    expect(tools.find(({ tool }) => tool === "run_code")).toEqual(
+      expect.not.objectContaining({ problem: expect.anything() }),
+    );
   });
-  const { tools } = await costOf(member!);
-  expect(tools.find(({ tool }) => tool === "run_code")).toEqual(
-    expect.not.objectContaining({ problem: expect.anything() }),
-  );
+
+  test("has the tokens of its tools in the table of the bundle", () => {
+    const tokens = tokensOfTools(member!.lists!);
+    expect(tokens).toBeGreaterThan(100);
+    const { lists: _, ...asked } = member!;
+    const [, , , row] = table([member!, asked]).split("\n");
+    expect(table([member!])).toMatch(new RegExp(`^code +hyper-v2 +4 +${tokens} `, "m"));
+    expect(row).toMatch(/^code +hyper-v2 +\? +\? /);
+  });
 });

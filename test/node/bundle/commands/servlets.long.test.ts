@@ -322,6 +322,9 @@ describe("inspect", () => {
     expect(stdout).toMatch(/source +plugins\/hello\/assembly\/index\.ts \(assemblyscript\)/);
     expect(stdout).toMatch(/dialect +hyper-v2/);
     expect(stdout).toMatch(/size +built [\d.]+ KB, prepared [\d.]+ KB \([\d.]+ KB gzipped\)/);
+    expect(stdout).toMatch(
+      /adds +[\d.]+ KB \([\d.]+ KB gzipped\) to the Worker, about \d+ tokens to each conversation\n/,
+    );
     expect(stdout).toMatch(/memory +64 KiB to begin with, at most 64 MiB/);
     expect(stdout).toMatch(/instances +put back/);
     expect(stdout).toMatch(/start +once, when the bundle is made/);
