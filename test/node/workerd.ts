@@ -170,7 +170,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Ends a server at once: a signal that asks would wait for the streams that are open. */
-export async function stop({ process }: Served): Promise<void> {
+export async function stop({ process }: Pick<Served, "process">): Promise<void> {
   const gone = new Promise((resolve) => process.once("exit", resolve));
   process.kill("SIGKILL");
   await gone;

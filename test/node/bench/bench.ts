@@ -23,6 +23,7 @@
  * `live`: how long the page of a thousand calls keeps a browser busy
  * `callInner`: what a call costs that a servlet makes (call-inner.ts)
  * `python`: calls in Python (python.ts)
+ * `cost`: what calls use of what Cloudflare bills (cost.ts)
  * `context`: what passes through a model with many tools, and by scripts (context.ts)
  */
 import { execFileSync } from "node:child_process";
@@ -37,6 +38,7 @@ import { benchAgainst, buildCheckout } from "./against.ts";
 import { benchCallInner } from "./call-inner.ts";
 import { benchColdStart } from "./cold-start.ts";
 import { benchContext } from "./context.ts";
+import { benchCost } from "./cost.ts";
 import { doors, measureNewTokens } from "./doors.ts";
 import { measureDurable } from "./durable.ts";
 import { benchFetch } from "./fetch.ts";
@@ -83,6 +85,7 @@ const ALONE: Record<string, () => Promise<void>> = {
   callInner: benchCallInner,
   python: () => benchPython(only.filter((one) => one !== "python")),
   context: benchContext,
+  cost: benchCost,
   herd: benchHerd,
   schedules: benchSchedules,
   remote: benchRemote,

@@ -29,7 +29,7 @@ export const headersOf = (session: string) => ({
   "mcp-protocol-version": VERSION,
 });
 
-async function post(port: number, message: Json, session?: string): Promise<Response> {
+export async function post(port: number, message: Json, session?: string): Promise<Response> {
   const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
     method: "POST",
     headers: {
@@ -56,7 +56,7 @@ export async function sessionAt(port: number, capabilities: Json = {}): Promise<
 }
 
 /** The events of a stream; some have an id and no message. */
-async function* eventsOf({ body }: Response): AsyncGenerator<SseEvent> {
+export async function* eventsOf({ body }: Response): AsyncGenerator<SseEvent> {
   let rest = "";
   for await (const chunk of body!.pipeThrough(new TextDecoderStream())) {
     const events = (rest + chunk).split("\n\n");
@@ -69,7 +69,7 @@ async function* eventsOf({ body }: Response): AsyncGenerator<SseEvent> {
 }
 
 /** Reads on until a message is there; gives it with the last id so far. The stream stays open. */
-async function until(
+export async function until(
   events: AsyncGenerator<SseEvent>,
   isThere: (message: Json) => boolean,
 ): Promise<{ lastId: string; message: Json }> {

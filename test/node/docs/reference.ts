@@ -5,6 +5,7 @@ import * as z from "zod";
 import { publicLimits } from "../../../src/server/kernel/core/limits.ts";
 import { CORPUS } from "../bundle/typescript/corpus/corpus.ts";
 import { CORPUS as PYTHON_CORPUS } from "../bundle/python/corpus/corpus.ts";
+import { costTables, pricesTable } from "./cost.ts";
 import { manifestSchema } from "../../../src/server/kernel/servlets/manifest.ts";
 
 import { code, replaced, table } from "./tables.ts";
@@ -222,6 +223,8 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   providers: providersTable,
   "sign-in": signInTables,
   limits: limitsTable,
+  prices: () => pricesTable(table),
+  cost: () => costTables(table),
   packages: packagesTable,
   "python-packages": pythonPackagesTable,
 };
@@ -230,6 +233,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
 export const PAGES = [
   "docs/manifest.md",
   "docs/configuration.md",
+  "docs/operating.md",
   "docs/other-languages.md",
   "docs/packages.md",
 ];
