@@ -66,12 +66,13 @@ export async function newerThanOurs(document: string): Promise<string[]> {
     ["expat", VERSIONS.expat, expat.version],
     ["componentize-py", VERSIONS.componentize, info.version],
   ] as const;
+  const known = new Set(advisoriesIn(document));
   return [
     ...versions.flatMap(([name, ours, newest]) =>
       ours === newest ? [] : [`${name}  ${ours} → ${newest}`],
     ),
     ...advisoriesIn(logs.join("\n"))
-      .filter((advisory) => !document.includes(advisory))
+      .filter((advisory) => !known.has(advisory))
       .map((advisory) => `${advisory} is not in docs/python.md`),
   ];
 }

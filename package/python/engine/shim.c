@@ -321,16 +321,17 @@ Object *INSTEAD(conv_content_model)(void *model) {
   return made;
 }
 
-// Has a decompressor forget the input that it has not used where it fails: the caller frees it.
+// Has a decompressor that fails forget the caller's input, which the caller frees. Input that it has kept itself is its own.
 ORIGINAL(zlib_ZlibDecompressor_decompress) Object *originalDecompress(void **, Object **, int, Object *);
 Object *INSTEAD(zlib_ZlibDecompressor_decompress)(void **self, Object **arguments, int count, Object *names) {
   enum { NEXT_INPUT = 2 }; // Behind the two words of an object's head.
+  int isCallers = self[NEXT_INPUT] == 0;
   Object *made = originalDecompress(self, arguments, count, names);
-  if (made == 0) self[NEXT_INPUT] = 0;
+  if (made == 0 && isCallers) self[NEXT_INPUT] = 0;
   return made;
 }
 
-// Of Expat: what it draws from the host's chance.
+// Of Expat: the salt of its hashes, from the host's random numbers.
 int getentropy(void *, size_t);
 void writeRandomBytes_arc4random_buf(void *target, size_t count) { getentropy(target, count); }
 

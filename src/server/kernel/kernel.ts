@@ -4,7 +4,7 @@ import { keyRecordsOf } from "./auth/key-records.ts";
 import { storageQuota } from "./auth/quotas.ts";
 import { RateLimiter } from "./auth/rate-limiter.ts";
 import type { Env } from "./bindings.ts";
-import { configureLimits, limitsOn } from "./core/limits.ts";
+import { configureLimits } from "./core/limits.ts";
 import type { Fault } from "./core/errors.ts";
 import { OPERATOR_SCOPE, type Principal } from "./core/model.ts";
 import { siteOf, type Site } from "./http/site.ts";
@@ -40,7 +40,7 @@ import { demandFeatures, knowFeatures, type KnownFeatures } from "./settings/kno
 import {
   apiKeysOf,
   deploymentOf,
-  machineMemory,
+  limitsIn,
   readSettings,
   type FeatureSettings,
   type Settings,
@@ -201,8 +201,7 @@ export class Kernel {
       { ...(version !== undefined && { SERVER_VERSION: version }), ...env },
       this.featureSettings,
     );
-    const memory = machineMemory(env);
-    configureLimits({ ...(memory !== undefined && limitsOn(memory)), ...settings.LIMITS });
+    configureLimits(limitsIn(env, settings.LIMITS));
     this.env = env;
     this.bundle = bundle;
     this.settings = settings;

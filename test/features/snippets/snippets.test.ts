@@ -6,6 +6,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { callersSnippets } from "../../../src/server/features/snippets/catalog.ts";
 import { SnippetStore } from "../../../src/server/features/snippets/store.ts";
 import { stateName } from "../../../src/server/features/state/state-scopes.ts";
 import { createApp } from "../../../src/server/kernel/app.ts";
@@ -530,6 +531,17 @@ test("a list waits only until it is known that a caller has no snippets", async 
   expect(first).toBeInstanceOf(Promise);
   await first;
   expect(registry.listed()).not.toBeInstanceOf(Promise);
+});
+
+test("a list has the server's own tools if the snippets cannot be asked for", async () => {
+  const servlets = bundle.servlets.filter(({ name }) => name === "code");
+  const kernel = new Kernel({ ...bundle, servlets }, { ...env, LINKS: "off" });
+  const catalog = await (await kernel.registry()).catalog();
+  const store = new SnippetStore(() => {
+    throw new Error("There is no such object.");
+  });
+  const own = callersSnippets(store).list(catalog, { principal: { name: "ada" } });
+  expect(own).toEqual([]);
 });
 
 test("a list shows a snippet that was saved although the answer was lost", async () => {

@@ -29,7 +29,11 @@ test("guests may take more memory where a self-hosted server's machine has more 
 
 test("LIMITS overrides what the machine's memory allows, and a deployment has no such memory", () => {
   const set = { LIMITS: JSON.stringify({ waitingBytes: MIB }) };
-  expect(limitsWith({ ...onMachine(2), ...set })).toEqual([128, 64, 1, 128]);
+  expect(limitsWith({ ...onMachine(2), ...set })).toEqual([128, 64, 1, 0.5]);
+  const ofOne = { LIMITS: JSON.stringify({ waitingBytesOfOne: 8 * MIB }) };
+  expect(limitsWith({ ...onMachine(2), ...ofOne })).toEqual([128, 64, 256, 8]);
+  for (const odd of ["", "much", "0", "-1"])
+    expect(limitsWith({ [RUNS]: "self-hosted", [MEMORY]: odd })).toEqual([32, 16, 64, 32]);
   expect(limitsWith({ [MEMORY]: 2048 * MIB })).toEqual([32, 16, 64, 32]);
   expect(limitsWith({ [RUNS]: "on-loopback", [MEMORY]: 2048 * MIB })).toEqual([32, 16, 64, 32]);
 });

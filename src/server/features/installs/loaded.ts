@@ -178,8 +178,12 @@ interface LoaderParts {
 
 type Modules = WorkerLoaderWorkerCode["modules"];
 
-/** The limits in the isolate of one installed servlet: on a machine with more memory, too, each has few idle instances. */
-const limitsOfOne = (): Limits => ({ ...limits, idleBytes: GUEST_MEMORY.idleBytes });
+/** The limits of one installed servlet's isolate: the memory of its guests does not grow with the machine's. */
+const limitsOfOne = (): Limits => {
+  const most = Object.entries(GUEST_MEMORY) as [keyof typeof GUEST_MEMORY, number][];
+  const kept = most.map(([name, one]) => [name, Math.min(limits[name], one)]);
+  return { ...limits, ...(Object.fromEntries(kept) as typeof GUEST_MEMORY) };
+};
 
 /** The isolates of servlets from the bucket of builds: one for each build, created on first use. */
 class Isolates {

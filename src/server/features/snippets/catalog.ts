@@ -42,13 +42,17 @@ export function callersSnippets(store: SnippetStore): CallersTools {
       const [runner] = runnersIn(catalog);
       if (runner === undefined) return [];
       const entries = (all: readonly Snippet[]) => all.map((one) => entryOf(runner, one));
-      const listed = store.listed(runner.servlet, viewer);
-      if (!(listed instanceof Promise)) return entries(listed);
-      return listed.then(entries).catch((error: unknown) => {
-        // The server's own tools are listed even if the snippets cannot be read.
+      // The server's own tools are listed even if the snippets cannot be read.
+      const failed = (error: unknown) => {
         logError(error);
         return [];
-      });
+      };
+      try {
+        const listed = store.listed(runner.servlet, viewer);
+        return listed instanceof Promise ? listed.then(entries).catch(failed) : entries(listed);
+      } catch (error) {
+        return failed(error);
+      }
     },
   };
 }

@@ -104,12 +104,16 @@ export class SnippetStore {
       const found = before.find((one) => one.name === name);
       const changed = JSON.stringify(change(before.filter((one) => one !== found)));
       if (changed === (text ?? "[]")) return found;
+      const forget = () => {
+        this.#changes++;
+        this.#empty.delete(document.place);
+      };
+      // Before: the client may leave, and nothing goes on. Afterwards: also if the answer is lost.
+      forget();
       try {
         if (await document.replace({ text: changed, revision })) return found;
       } finally {
-        // Also if the answer is lost: the document may have changed.
-        this.#changes++;
-        this.#empty.delete(document.place);
+        forget();
       }
     }
     throw new Fault("invalid_params", "other calls keep changing the snippets. Try again.");

@@ -40,13 +40,13 @@ export const GUEST_MEMORY = {
 };
 
 /**
- * The same limits on a machine with so many bytes of memory: those of Cloudflare up to 1 GiB, and four times as much from
- * 2 GiB on. Then more calls wait side by side without a new instance for each, and without being replayed.
+ * The same limits for a machine with `memory` bytes: those of Cloudflare up to 1 GiB, and four times as much from 2 GiB
+ * on. Then more calls wait side by side without a new instance for each, and without being replayed.
  */
-export function limitsOn(memory: number): Partial<Limits> {
+export function limitsOn(memory: number): typeof GUEST_MEMORY {
   const times = Math.min(Math.max(1, 3 * (memory / 1024 ** 3) - 2), 4);
   const more = Object.entries(GUEST_MEMORY).map(([name, one]) => [name, Math.floor(one * times)]);
-  return Object.fromEntries(more);
+  return Object.fromEntries(more) as typeof GUEST_MEMORY;
 }
 
 type Shared = typeof shared;

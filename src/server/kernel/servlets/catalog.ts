@@ -124,7 +124,7 @@ export interface CallersTools {
   isOf(servlet: PreparedServlet): boolean;
   /** The tool that a caller with this catalog calls by this name; undefined if the name is not one of these. */
   named(name: string, catalog: Catalog): ToolEntry | undefined;
-  /** The listed ones of this caller; not a promise if they are known. */
+  /** This caller's listed tools; not a promise if they are known. */
   list(
     catalog: Catalog,
     caller: { principal: Principal; session?: string | undefined },

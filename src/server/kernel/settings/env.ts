@@ -1,7 +1,7 @@
 /** The settings of the server: their names, shapes and defaults, read once. */
 import * as z from "zod/mini";
 import { KEY_NAME, KEY_NAME_RULE } from "../core/key-name.ts";
-import { publicLimits, type Limits } from "../core/limits.ts";
+import { limitsOn, publicLimits, type Limits } from "../core/limits.ts";
 import { nearest } from "../core/nearest.ts";
 import { AUTH_VARIABLES, OPERATOR_SCOPE } from "../core/model.ts";
 import { ACCOUNT_NAME, ACCOUNT_NAME_RULE, issuerSchema, providerSchema } from "./oauth-settings.ts";
@@ -353,10 +353,14 @@ export function runsOf(env: object): string | undefined {
   return isVariable(value) ? String(value) : undefined;
 }
 
-/** The value of `MEMORY`, in bytes; undefined in a deployment and for `dev`. */
-export function machineMemory(env: object): number | undefined {
-  const value = (env as Record<string, unknown>)[MEMORY];
-  return isVariable(value) && runsOf(env) === "self-hosted" ? Number(value) : undefined;
+/** The limits that the environment sets: for the machine's memory, which `MEMORY` has on a self-hosted server, and by `LIMITS`. */
+export function limitsIn(env: object, set: Partial<Limits> = {}): Partial<Limits> {
+  const memory = Number((env as Record<string, unknown>)[MEMORY]);
+  if (runsOf(env) !== "self-hosted" || !(memory > 0)) return set;
+  const { waitingBytesOfOne, ...more } = limitsOn(memory);
+  // Where an operator lowers what waits in all, one caller's part stays the half of it.
+  const ofOne = Math.min(waitingBytesOfOne, (set.waitingBytes ?? Infinity) / 2);
+  return { ...more, waitingBytesOfOne: ofOne, ...set };
 }
 
 /** Throws if the Host header would decide the audience of tokens or assertions. */

@@ -200,6 +200,15 @@ def _():
     assert len(decompressor.decompress(b"", 2**19)) < 2**14
 
 
+@case("a decompressor that is called wrongly keeps what it has of its input")
+def _():
+    data = bytes(range(256)) * 4096
+    decompressor = zlib._ZlibDecompressor()
+    first = decompressor.decompress(zlib.compress(data), 1000)
+    raises(TypeError, decompressor.decompress, "text")
+    assert first + decompressor.decompress(b"") == data
+
+
 @case("gh-146333: configparser takes time in proportion")
 def _():
     parser = configparser.RawConfigParser(allow_no_value=True)
