@@ -10,9 +10,9 @@ const GITHUB = "https://github.com/edge-servlets/edge-servlets";
 
 /** The groups of the menu, with the names of their pages in docs/. The last group gets the pages that no group names. */
 const GROUPS = {
-  Start: "projects deploying clients console ../plugins/README",
+  Start: "projects gallery deploying clients console ../plugins/README",
   Servlets:
-    "writing-servlets python other-languages manifest packages openapi remote-servers sources",
+    "writing-servlets python other-languages components manifest packages openapi remote-servers sources",
   "What a servlet can do":
     "waiting-calls schedules state files calling-servlets events webhooks accounts views skills",
   "Coming from": "from-mcp-sdk from-mcp-agent hyper-mcp",
