@@ -42,9 +42,18 @@ class Connection(dbapi2.Connection):
         self.create_function("random", 0, _random)
         self.create_function("randomblob", 1, _random_blob)
 
-
     def cursor(self, factory=None):
         return super().cursor(factory or Cursor)
+
+    # The original methods make cursors in C, without a call of `cursor`.
+    def execute(self, *args):
+        return self.cursor().execute(*args)
+
+    def executemany(self, *args):
+        return self.cursor().executemany(*args)
+
+    def executescript(self, *args):
+        return self.cursor().executescript(*args)
 
 
 def connect(database, *args, **options):
@@ -56,4 +65,4 @@ def connect(database, *args, **options):
 
 _rows, _connect = dbapi2.Cursor.arraysize, dbapi2.connect
 connect.__doc__ = _connect.__doc__
-dbapi2.Connection, dbapi2.connect = Connection, connect
+dbapi2.Connection, dbapi2.Cursor, dbapi2.connect = Connection, Cursor, connect

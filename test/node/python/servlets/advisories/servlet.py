@@ -67,6 +67,17 @@ def _():
     cursor.execute("values (1), (2), (3)")
     cursor.arraysize = 2
     assert cursor.fetchmany() == [(1,), (2,)] and cursor.fetchmany(2) == [(3,)]
+    # The connection makes a cursor of its own for each of these.
+    database = sqlite3.connect(":memory:")
+    for cursor in (
+        database.execute("create table a (b)"),
+        database.executemany("insert into a values (?)", [(1,), (2,)]),
+        database.executescript("select 1"),
+        sqlite3.dbapi2.Cursor(database),
+    ):
+        assert isinstance(cursor, sqlite3.Cursor)
+        raises(ValueError, cursor.fetchmany, -1)
+    assert database.execute("select b from a where b > ?", (1,)).fetchmany() == [(2,)]
 
 
 class Tags(html.parser.HTMLParser):
