@@ -1,5 +1,6 @@
 """The published advisories on CPython 3.14 since its first release: each case asserts that a servlet is not affected."""
 
+import bz2
 import configparser
 import email.generator
 import email.message
@@ -430,6 +431,25 @@ def _():
     assert expat.EXPAT_VERSION == "expat_2.8.3"
     root = xml.etree.ElementTree.fromstring('<a xmlns:b="c"><b:d e="f">g</b:d></a>')
     assert root[0].tag == "{c}d" and root[0].attrib == {"e": "f"} and root[0].text == "g"
+
+
+@case("bz2 says what to use instead")
+def _():
+    for use in (
+        lambda: bz2.open("/data/a", "rt").readlines(),
+        lambda: io.TextIOWrapper(bz2.BZ2File("/data/a")),
+        lambda: bz2.BZ2Decompressor().needs_input,
+        lambda: bz2.compress(b""),
+        lambda: tarfile.open(fileobj=io.BytesIO(), mode="w:bz2"),
+    ):
+        try:
+            use()
+        except OSError as error:
+            assert "use gzip or zlib" in str(error), error
+        else:
+            raise AssertionError("no error")
+    with archive_of(tarfile.TarInfo("first")) as archive:
+        assert archive.getnames() == ["first"]
 
 
 ABSENT = "bz2._bz2 _bz2 _lzma _zstd compression.zstd ftplib http.server imaplib _remote_debugging ssl _ssl webbrowser wsgiref.headers"
