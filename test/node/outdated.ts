@@ -36,20 +36,37 @@ function compare(first: string, second: string): number {
 const pinned = Object.entries({ ...dependencies, ...devDependencies }).filter(
   ([, version]) => !version.startsWith("npm:"),
 );
-const rows = await Promise.all(
-  pinned.map(async ([name, version]) => {
-    const { stdout } = await run("npm", ["view", name, "versions", "--json"]);
-    const published = [JSON.parse(stdout) as string | string[]].flat();
-    const isPre = partsOf(version).pre !== "";
-    const newest = published
-      .filter((one) => !UNRELEASED.test(one) && (isPre || partsOf(one).pre === ""))
-      .reduce((best, one) => (compare(one, best) > 0 ? one : best), version);
-    return { name, version, newest };
-  }),
-);
-const behind = rows.filter(({ version, newest }) => version !== newest);
-for (const { name, version, newest } of behind) console.log(`${name}  ${version} → ${newest}`);
-console.log(`${behind.length} of ${rows.length} dependencies are behind.`);
+
+/** The newest release of a dependency, in the registry of npm. */
+async function newestOf(name: string, version: string): Promise<string> {
+  const { stdout } = await run("npm", ["view", name, "versions", "--json"]);
+  const published = [JSON.parse(stdout) as string | string[]].flat();
+  const isPre = partsOf(version).pre !== "";
+  return published
+    .filter((one) => !UNRELEASED.test(one) && (isPre || partsOf(one).pre === ""))
+    .reduce((best, one) => (compare(one, best) > 0 ? one : best), version);
+}
+
+/** Says that a registry cannot be read. The command then fails. */
+function notCompared(what: string, registries: string, error: unknown): void {
+  console.log(`${what} are not compared, as ${registries} cannot be read: ${String(error)}`);
+  process.exitCode = 1;
+}
+
+try {
+  const rows = await Promise.all(
+    pinned.map(async ([name, version]) => ({
+      name,
+      version,
+      newest: await newestOf(name, version),
+    })),
+  );
+  const behind = rows.filter(({ version, newest }) => version !== newest);
+  for (const { name, version, newest } of behind) console.log(`${name}  ${version} → ${newest}`);
+  console.log(`${behind.length} of ${rows.length} dependencies are behind.`);
+} catch (error) {
+  notCompared("Dependencies", "npm's registry", error);
+}
 
 console.log(
   `CPython's library ${VERSIONS.library}, its C code ${VERSIONS.interpreter}, Expat ${VERSIONS.expat}:`,
@@ -59,6 +76,5 @@ try {
   const newer = await newerThanOurs(documented);
   console.log(newer.length === 0 ? "nothing newer is published." : newer.join("\n"));
 } catch (error) {
-  console.log(`they are not compared, as Debian or PyPI cannot be read: ${String(error)}`);
-  process.exitCode = 1;
+  notCompared("They", "Debian or PyPI", error);
 }
