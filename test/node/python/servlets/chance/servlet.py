@@ -3,6 +3,7 @@ from collections.abc import Callable
 from random import Random
 from statistics import NormalDist
 from tempfile import mktemp
+from xml.etree import ElementTree
 
 import dice
 from edge_servlets import Context, tool
@@ -22,6 +23,8 @@ SOURCES: dict[str, Callable[[], str]] = {
     "randomblob": lambda: selected("hex(randomblob(8))"),
     "SQL random": lambda: selected("random()"),
     "samples": lambda: str(NormalDist().samples(1)),
+    # Expat draws the salt of its hashes.
+    "what follows XML": lambda: ElementTree.fromstring("<a/>").tag + mktemp(dir="/"),
 }
 
 
