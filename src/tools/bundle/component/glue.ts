@@ -82,7 +82,10 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
       imports.set(`post.${index}`, postReturn);
       declare(`post_${index}`, "post", index, returned === "void" ? [] : [returned], "void");
     }
+    // Parameters without `realloc` have no lists, and are at most 16 core values.
+    const isBorrowed = realloc === undefined && !isSpilled;
     const lines = [`which = ${reallocIndex(realloc)};`];
+    if (isBorrowed) lines.push("borrowScratch();");
     const names = isSpilled ? ["p"] : params.map((_, at) => `f${at}`);
     lines.push(`const p = listOf(${alignOf(record)}, ${byteSize(record)});`, readInto(record, "p"));
     if (!isSpilled) {
@@ -94,6 +97,7 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
           params.map((one, at) => ({ name: `f${at}`, type: one })),
         ),
       );
+      if (isBorrowed) lines.push("giveScratchBack();");
     }
     const call = `lift_${index}(${names.join(", ")})`;
     const after =
@@ -108,16 +112,19 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     } else {
       lines.push(`const r = ${call};`);
       lines.push(
-        results.length > 1 ? "const q = r;" : `const q = listOf(8, 16); ${gathered(type.result)}`,
+        results.length > 1
+          ? "const q = r;"
+          : `borrowScratch(); const q = SCRATCH; ${gathered(type.result)}`,
       );
+      const written = results.length > 1 ? after : `giveScratchBack(); ${after}`;
       const answer = (value: ValueType | undefined, from: string, isError: boolean) =>
-        `beginOut(); ${writeFrom(value, from)} const value = endOut(); ${after} return answer(value, ${value?.kind === "string"}, ${isError});`;
+        `beginOut(); ${writeFrom(value, from)} const value = endOut(); ${written} return answer(value, ${value?.kind === "string"}, ${isError});`;
       const value = valueOf(type.result);
       if (type.result.kind === "result") {
         const content = `q + ${contentOffset(type.result)}`;
         lines.push(`if (load<u8>(q) != 0) { ${answer(type.result.err, content, true)} }`);
         if (value === undefined)
-          lines.push(`${after} beginOut(); ${writeText('{"content":[]}')} return output();`);
+          lines.push(`${written} beginOut(); ${writeText('{"content":[]}')} return output();`);
         else lines.push(answer(value, content, false));
       } else lines.push(answer(value, "q", false));
     }
@@ -179,7 +186,7 @@ const HAS_HTTP: bool = ${hasHttp};
 let which: i32 = -1;
 function reallocate(old: u32, oldSize: u32, align: u32, size: u32): u32 {
   ${choices.join("\n  ")}
-  return LOW;
+  return SCRATCH;
 }
 function variables(): u32 { return ${variables.length}; }
 function variable(n: u32): void { ${names.join(" ")} }

@@ -76,8 +76,9 @@ function dropped(handle: u32): void {
 }
 
 // Preview 1 takes and gives its structures in the component's memory: at this address, whose bytes are kept meanwhile.
+// Linkers put nothing below 1024, so what a component writes to a file does not stand here.
 
-const LOW: u32 = 1024;
+const LOW: u32 = 16;
 const LOW_BYTES: u32 = 512;
 let kept: u32 = 0;
 
@@ -88,6 +89,22 @@ function borrowLow(): void {
 function giveBack(): void {
   for (let at: u32 = 0; at < LOW_BYTES; at += 8) store<u64>(LOW + at, kload64(kept + at));
   kfree(kept);
+}
+
+// The list of a function without `realloc` is here: a part of a stream that is passed over, or a value that is passed as
+// core values. The bytes here are kept meanwhile, too.
+
+const SCRATCH: u32 = LOW + LOW_BYTES;
+const SCRATCH_BYTES: u32 = 256;
+let scratchKept: u32 = 0;
+
+function borrowScratch(): void {
+  scratchKept = toKernel(SCRATCH, SCRATCH_BYTES);
+}
+
+function giveScratchBack(): void {
+  for (let at: u32 = 0; at < SCRATCH_BYTES; at += 8) store<u64>(SCRATCH + at, kload64(scratchKept + at));
+  kfree(scratchKept);
 }
 
 // Results: a byte that is 0 for `ok` or 1 for `err`, and a value at the alignment of the larger.
@@ -404,7 +421,9 @@ function wasi_io_streams_input_stream_blocking_read(stream: u32, most: u64, to: 
 }
 
 function wasi_io_streams_input_stream_skip(stream: u32, most: u64, to: u32): void {
-  wasi_io_streams_input_stream_read(stream, most, to);
+  borrowScratch();
+  wasi_io_streams_input_stream_read(stream, min(most, SCRATCH_BYTES), to);
+  giveScratchBack();
   if (load<u8>(to) == 0) okU64(to, load<u32>(to + 8));
   else store<u8>(to, load<u8>(to, 4), 8);
 }
@@ -472,9 +491,15 @@ function wasi_io_streams_output_stream_blocking_write_and_flush(stream: u32, fro
 
 function wasi_io_streams_output_stream_write_zeroes(stream: u32, length: u64, to: u32): void {
   if (length > 1 << 20) unreachable();
-  const zeros = listOf(1, <u32>length);
-  memory.fill(zeros, 0, <u32>length);
-  wasi_io_streams_output_stream_write(stream, zeros, <u32>length, to);
+  borrowScratch();
+  memory.fill(SCRATCH, 0, SCRATCH_BYTES);
+  let left = <u32>length;
+  do {
+    const part = min(left, SCRATCH_BYTES);
+    wasi_io_streams_output_stream_write(stream, SCRATCH, part, to);
+    left -= part;
+  } while (left > 0 && load<u8>(to) == 0);
+  giveScratchBack();
 }
 
 function wasi_io_streams_output_stream_blocking_write_zeroes_and_flush(stream: u32, length: u64, to: u32): void {
@@ -490,11 +515,15 @@ function wasi_io_streams_output_stream_blocking_flush(_stream: u32, to: u32): vo
 }
 
 function wasi_io_streams_output_stream_splice(stream: u32, source: u32, most: u64, to: u32): void {
-  wasi_io_streams_input_stream_read(source, most, to);
-  if (load<u8>(to) != 0) return store<u8>(to, load<u8>(to, 4), 8);
-  const length = load<u32>(to + 8);
-  wasi_io_streams_output_stream_write(stream, load<u32>(to + 4), length, to);
-  if (load<u8>(to) == 0) okU64(to, length);
+  borrowScratch();
+  wasi_io_streams_input_stream_read(source, min(most, SCRATCH_BYTES), to);
+  if (load<u8>(to) != 0) store<u8>(to, load<u8>(to, 4), 8);
+  else {
+    const length = load<u32>(to + 8);
+    wasi_io_streams_output_stream_write(stream, load<u32>(to + 4), length, to);
+    if (load<u8>(to) == 0) okU64(to, length);
+  }
+  giveScratchBack();
 }
 
 function wasi_io_streams_output_stream_blocking_splice(stream: u32, source: u32, most: u64, to: u32): void {

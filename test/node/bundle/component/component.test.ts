@@ -16,10 +16,10 @@ const COMPONENT = "test/node/components/shapes/shapes.wasm";
 const folders: string[] = [];
 
 /** The component with this manifest. */
-async function loaded(manifest: object): Promise<ServletUnderTest> {
+async function loaded(manifest: object, component = COMPONENT): Promise<ServletUnderTest> {
   const folder = await mkdtemp(join(tmpdir(), "component-"));
   folders.push(folder);
-  await copyFile(COMPONENT, join(folder, "shapes.wasm"));
+  await copyFile(component, join(folder, "shapes.wasm"));
   await writeFile(join(folder, "servlet.json"), JSON.stringify(manifest));
   return loadServlet(folder);
 }
@@ -306,6 +306,28 @@ describe("folders and state", () => {
     const count = async (caller: string) =>
       inResult((await stateful.callTool("count", {}, { caller })).result);
     expect([await count("bob"), await count("bob"), await count("eve")]).toEqual([1, 2, 1]);
+  });
+});
+
+describe("memory of a component", () => {
+  let low: ServletUnderTest;
+  beforeAll(async () => {
+    const manifest = { state: "caller", allowed_paths: ["data"] };
+    low = await loaded(manifest, "test/node/components/low/low.wasm");
+  });
+
+  test("arguments and results that are core values leave it as it was", async () => {
+    const { result } = await low.callTool("kept", { one: 1, other: "18446744073709551615" });
+    expect(inResult(result)).toBe(true);
+    expect(inResult((await low.callTool("kept", { one: 1, other: 2 })).result)).toBe(true);
+  });
+
+  test("zeros are written, and bytes passed over and on, without a place in it", async () => {
+    const moved = async (length: number) =>
+      inResult((await low.callTool("moved", { length })).result);
+    // 100 are passed over, and at most 256 are passed on at once.
+    expect(await moved(130)).toBe(130);
+    expect(await moved(5000)).toBe(356);
   });
 });
 
