@@ -32,7 +32,9 @@ import { Refusal, refusedAt, Refusals } from "./refusal.ts";
 import { scan, type FoundServlet, type Places } from "./scan.ts";
 import { loadInterpreted } from "./interpreted.ts";
 import type { Language, Load } from "./language.ts";
+import { isComponent } from "./component/component.ts";
 import { asPlugin } from "./component/plugin.ts";
+import { policyWarnings } from "./component/policy.ts";
 import { build, isInterpreted } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
@@ -213,12 +215,8 @@ async function makeReady(
   const isShared = isInterpreted(found.source) && preparation.memoryBytes === limits.memoryBytes;
   const advice = isShared && !isInstalled ? `, as prepared.bin is stale: \`npm run prepared\`` : "";
   const tell = (doing: string) => progress(`${found.name}: ${doing}${advice}`);
-  const plugin = await asPlugin(
-    await build(found.source, cache, tell),
-    found.manifest,
-    cache,
-    tell,
-  );
+  const built = await build(found.source, cache, tell);
+  const plugin = await asPlugin(built, found.manifest, cache, tell);
   const how = { ...preparation, optimise: optimise || isShared };
   const prepared = await prepare(plugin, how, cache, tell);
   if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
@@ -255,7 +253,7 @@ async function makeReady(
     size,
     archives,
     views,
-    warnings,
+    warnings: [...warnings, ...(isComponent(built) ? await policyWarnings(found.place) : [])],
     neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
     mayAsk: pluginMayAsk(wasm),
     ...(remedy !== undefined && { remedy }),

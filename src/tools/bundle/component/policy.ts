@@ -2,7 +2,7 @@
  * Reads a policy of wassette, which says what a component may use: https://github.com/microsoft/wassette
  * Its hosts, folders, variables and memory become members of servlet.json.
  */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { z } from "zod";
 import { limits } from "../../../server/kernel/core/limits.ts";
 import { memoryBytes } from "../../../server/kernel/core/text.ts";
@@ -47,13 +47,17 @@ export async function readPolicy(file: string): Promise<PolicyManifest> {
   const read = schema.safeParse(parseConfig(file, text) ?? {});
   if (!read.success) {
     const [issue] = read.error.issues;
-    throw new Refusal(`${file}: ${issue!.path.join(".")}: ${issue!.message}`);
+    throw new Refusal([file, issue!.path.join("."), issue!.message].filter(Boolean).join(": "));
   }
   const { storage, network, environment, resources, ...others } = read.data.permissions ?? {};
-  const { memory: _memory, limits: _limits, ...otherResources } = resources ?? {};
   const unmapped = [
+    ...namesBeside(read.data, ["version", "description", "permissions"]),
     ...Object.keys(others),
-    ...Object.keys(otherResources).map((name) => `resources.${name}`),
+    ...namesBeside(storage, ["allow", "deny"], "storage."),
+    ...namesBeside(network, ["allow", "deny"], "network."),
+    ...namesBeside(environment, ["allow"], "environment."),
+    ...namesBeside(resources, ["memory", "limits"], "resources."),
+    ...namesBeside(resources?.limits, ["memory"], "resources.limits."),
   ].map((name) => `${name}: there is nothing like it here`);
   for (const [name, part] of Object.entries({ storage, network })) {
     if ((part?.deny ?? []).length > 0)
@@ -81,6 +85,19 @@ export async function readPolicy(file: string): Promise<PolicyManifest> {
     },
     unmapped,
   };
+}
+
+/** The names of a part of a policy that are not among these. */
+const namesBeside = (part: object | null | undefined, known: string[], prefix = ""): string[] =>
+  Object.keys(part ?? {}).flatMap((name) => (known.includes(name) ? [] : [prefix + name]));
+
+/** A warning about a policy in the folder of a component, where nothing reads it. */
+export async function policyWarnings(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  if (!names.includes("policy.yaml")) return [];
+  return [
+    "policy.yaml in its folder is not read: move the folder elsewhere, and run `npm run servlets -- add FILE.wasm --policy policy.yaml` there, which makes servlet.json of it",
+  ];
 }
 
 /** The host in an entry, which may be a URL. */
@@ -128,7 +145,7 @@ function variables(
       if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) && !isServersOwn(key))
         return [[key, `\${${key}:-}`]];
       unmapped.push(
-        `environment: ${key}: the server has a variable of this name: name another in env_vars`,
+        `environment: ${key}: it is no name of a variable, or one of the server's own: name another in env_vars`,
       );
       return [];
     }),
@@ -139,9 +156,11 @@ function variables(
 function memory(limit: string | undefined, unmapped: string[]): string | undefined {
   if (limit === undefined) return undefined;
   const size = /^\d+$/.test(limit) ? `${limit}Mi` : limit;
-  if ((memoryBytes(size) ?? Infinity) <= limits.memoryBytes) return size;
+  const bytes = memoryBytes(size);
+  if (bytes !== undefined && bytes > 0 && bytes <= limits.memoryBytes) return size;
+  const why = bytes === undefined || bytes === 0 ? "no amount" : "more than an instance may have";
   unmapped.push(
-    `resources: ${limit} of memory is more than an instance may have, so the limit is ${limits.memoryBytes / 1024 ** 2}Mi`,
+    `resources: ${limit} of memory is ${why}, so the limit is ${limits.memoryBytes / 1024 ** 2}Mi`,
   );
   return undefined;
 }

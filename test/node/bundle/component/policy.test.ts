@@ -1,9 +1,12 @@
 /** Policies of wassette, as members of servlet.json. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readPolicy } from "../../../../src/tools/bundle/component/policy.ts";
+import { bundling } from "../bundling.ts";
+
+const { bundle } = bundling();
 
 let folder: string;
 beforeEach(async () => {
@@ -62,7 +65,7 @@ permissions:
     "storage: http://elsewhere",
     expect.stringMatching(/^storage: fs:\/\/workspace/),
     "storage: the folders begin empty, and each caller has their own",
-    "environment: STATE_KEY: the server has a variable of this name",
+    "environment: STATE_KEY: it is no name of a variable, or one of the server's own",
   ]);
 });
 
@@ -72,6 +75,37 @@ test("more memory than an instance may have is named", async () => {
   );
   expect(manifest).toEqual({});
   expect(unmapped).toEqual([expect.stringContaining("1Gi of memory")]);
+});
+
+test("a name that a policy does not have is told, and so is an amount that is none", async () => {
+  const { manifest, unmapped } = await read(`
+permission: { network: { allow: [{ host: api.test }] } }
+permissions:
+  network: { alow: [{ host: api.test }] }
+  environment: { deny: [{ key: A }] }
+  resources: { limits: { memory: lots, cpu: 500m } }
+`);
+  expect(manifest).toEqual({});
+  expect(unmapped).toEqual([
+    ...["permission", "network.alow", "environment.deny", "resources.limits.cpu"].map(
+      (name) => `${name}: there is nothing like it here`,
+    ),
+    expect.stringContaining("lots of memory is no amount"),
+  ]);
+});
+
+test("a policy that is no object is refused with the name of its file", async () => {
+  await expect(read("- network")).rejects.toThrow(/policy\.yaml: Invalid input/);
+});
+
+test("a bundle warns of a policy beside a component, which nothing reads", async () => {
+  const component = await readFile("test/node/components/low/low.wasm");
+  const warnings = async (files: Record<string, string | Uint8Array>) =>
+    (await bundle(files)).flatMap((one) => one.warnings);
+  expect(await warnings({ "low/low.wasm": component })).toEqual([]);
+  expect(await warnings({ "low/policy.yaml": "permissions:" })).toEqual([
+    expect.stringMatching(/^policy\.yaml in its folder is not read: .*--policy policy\.yaml/),
+  ]);
 });
 
 test.each(["", "version: '1.0'", "permissions:"])("%j allows nothing", async (text) => {
