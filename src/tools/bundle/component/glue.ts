@@ -226,7 +226,7 @@ const sameItem = (one: CoreItem, other: CoreItem): boolean =>
 function implementation({ module, name }: FromHost): string {
   if (!INTERFACES.test(module)) {
     throw new Refusal(
-      `the component imports ${module === "" ? name : module}, which is not offered here: offered are wasi:cli, clocks, random, io, filesystem, http, sockets (which refuse), config and logging`,
+      `the component imports ${module === "" ? name : module}, which is not offered here: offered are wasi:cli, clocks, random, io, filesystem, http, sockets (which refuse), config and logging. Build the component without it`,
     );
   }
   const own = name.replace(/^\[constructor\](.*)$/, "$1.constructor").replace(/^\[\w+\]/, "");

@@ -352,7 +352,7 @@ describe("refusals", () => {
   test("an interface that is not offered is named", async () => {
     expect(
       await refusalOf(await changed("wasi:random/insecure-seed", "wasi:dreams/insecure-seed")),
-    ).toContain("imports wasi:dreams/insecure-seed@");
+    ).toMatch(/imports wasi:dreams\/insecure-seed@.*Build the component without it/);
   });
 
   const PREAMBLE = [0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0];
