@@ -350,18 +350,23 @@ test("a project can say how large its Worker is", async () => {
   expect(scripts.size).toBe("edge-servlets size");
 });
 
-test.each(["mcp-agent", "fastmcp", "mcp-handler", "hyper-mcp"])(
+test.each(["mcp-agent", "fastmcp", "mcp-handler", "hyper-mcp", "wassette"])(
   "the steps of docs/compare/%s.md lead from an empty folder to a server that answers",
   async (name) => {
     const modules = join(project, "node_modules");
     await unpacked("@edge-servlets/python", join(modules, "@edge-servlets/python"));
-    // No registry is asked: the plugin is one of the tests'.
+    // No registry is asked: the plugin and the component are those of the tests.
     const plugin = `file://${resolve("test/guests/keeping/plugin.wasm")}`;
+    const component = `file://${resolve("test/node/components/shapes/shapes.wasm")}`;
     const missing = await missingInSteps(
       await mkdtemp(join(folder, `${name}-`)),
       await readPage(`docs/compare/${name}.md`),
       { create, modules },
-      { "oci://ghcr.io/hyper-mcp-rs/time-plugin:latest": plugin },
+      {
+        "oci://ghcr.io/hyper-mcp-rs/time-plugin:latest": plugin,
+        "oci://ghcr.io/microsoft/time-server-js:latest": component,
+        "get-current-time": '"name":"variable"',
+      },
     );
     expect(missing).toEqual([]);
   },
