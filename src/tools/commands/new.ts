@@ -1,5 +1,5 @@
 /** Makes a new servlet from a template: one tool that works, its manifest, and a test. */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { LANGUAGES } from "../../languages/index.ts";
@@ -23,6 +23,10 @@ const GALLERY = "plugins";
 /** True for the name of a servlet of the gallery. */
 export const isInGallery = (name: string): boolean =>
   NAME.test(name) && existsSync(join(OWN_FOLDER, GALLERY, name, "servlet.json"));
+
+/** The names of the servlets of the gallery. */
+export const galleryNames = (): string[] =>
+  readdirSync(join(OWN_FOLDER, GALLERY)).filter(isInGallery);
 
 /** Prefix of tool names in templates. The servlet's name replaces it, so that servlets have different tool names. */
 const PREFIX = "my_servlet";

@@ -1,4 +1,6 @@
 /** The commands `npm run servlets -- add`, `update` and `remove`. */
+import { existsSync } from "node:fs";
+import { nearest } from "../../server/kernel/core/nearest.ts";
 import { printable } from "../../server/kernel/core/text.ts";
 import { argumentsIn } from "../bundle/arguments.ts";
 import { DOCS } from "../bundle/own.ts";
@@ -17,7 +19,7 @@ import { readPin } from "../bundle/sources/lock.ts";
 import { signerOf, updateOf } from "../bundle/sources/update.ts";
 import { examine, locate, type Examined } from "./examine.ts";
 import type { Workspace } from "./folders.ts";
-import { copyServlet, isInGallery } from "./new.ts";
+import { copyServlet, galleryNames, isInGallery } from "./new.ts";
 import { servletReport } from "./report.ts";
 import { asked } from "./terminal.ts";
 
@@ -53,8 +55,17 @@ export async function sources(command: string, args: string[], options: Workspac
     throw new Refusal(`Give ${command === "add" ? "one source" : "one name"}.\n\n${SOURCES_USAGE}`);
   }
   if (command === "add" && isInGallery(first!)) {
+    const unused = Object.keys(OPTIONS).filter(
+      (key) => key !== "name" && values[key as keyof typeof OPTIONS] !== undefined,
+    );
+    if (unused.length > 0) {
+      throw new Refusal(
+        `${first} is a servlet of the gallery, whose sources are copied: leave out --${unused.join(", --")}. For a file of this name, write ./${first}`,
+      );
+    }
     console.log(await copyServlet(first!, name ?? first!, options.folders));
   } else if (command === "add") {
+    refuseMisspelt(first!);
     const given = policy === undefined ? undefined : await readPolicy(policy);
     const manifest = given?.manifest ?? {};
     console.log(
@@ -64,6 +75,16 @@ export async function sources(command: string, args: string[], options: Workspac
   } else if (command === "remove") {
     console.log(`${await removeSource(first!, options.folders)} is removed`);
   } else await update(first, { trust, yes: yes ?? false }, options);
+}
+
+/** Throws a `Refusal` for a plain name, neither a path nor a URL, that no file has. */
+function refuseMisspelt(source: string): void {
+  if (/[/\\.:]/.test(source) || existsSync(source)) return;
+  const meant = nearest(source, galleryNames());
+  const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+  throw new Refusal(
+    `There is no servlet "${printable(source)}" in the gallery, and no such file${hint}. For the servlets of the gallery, see ${DOCS}/gallery.md`,
+  );
 }
 
 /** The last part of a source's path, without tag, digest and file extension. */

@@ -1,4 +1,5 @@
 /** `npm run servlets -- add`, `update` and `remove`. */
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -126,4 +127,24 @@ test("a servlet of the gallery is copied, with the library that it shares there"
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("is there already") });
   const outside = await servlets("add", "../plugins/hello");
   expect(outside).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no file") });
+});
+
+test.each([
+  [["hello", "--key", "cosign.pub"], "leave out --key"],
+  [
+    ["hello", "--policy", "policy.yaml", "--allow-unsigned"],
+    "leave out --policy, --allow-unsigned",
+  ],
+  [["helo"], /no servlet "helo" in the gallery.*did you mean hello\?.*gallery\.md/s],
+  [["Tasks"], "did you mean tasks?"],
+  [["weather-of-mars"], /no servlet "weather-of-mars" in the gallery.*gallery\.md/s],
+])("add %j copies nothing, and the refusal says what to write", async (args, message) => {
+  expect(await servlets("add", ...args)).toMatchObject({
+    code: 1,
+    stderr:
+      typeof message === "string"
+        ? expect.stringContaining(message)
+        : expect.stringMatching(message),
+  });
+  expect(existsSync(at("plugins/hello"))).toBe(false);
 });
