@@ -20,11 +20,18 @@ const EXPECTED = "Expected one argument, the folder of the new project: init my-
  * name is not valid for a Worker, or there is no such template. `own` has the folders of the templates.
  */
 export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
-  const options = { template: { type: "string", default: "plain" } } as const;
+  const options = { template: { type: "string" } } as const;
   const { values, positionals } = argumentsIn(
     { args, options, allowPositionals: true },
     `${EXPECTED} [--template NAME]`,
   );
+  // npm reads the options before -- itself: `npm create edge-servlets my-server --template=team`.
+  if (values.template === undefined && process.env.npm_config_template !== undefined) {
+    throw new Refusal(
+      "npm took --template for an option of its own. Write -- before it: npm create edge-servlets my-server -- --template team",
+    );
+  }
+  const { template = "plain" } = values;
   const [given, ...others] = positionals;
   if (given === undefined || others.length > 0) throw new Refusal(EXPECTED);
   const folder = resolve(given);
@@ -36,16 +43,16 @@ export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
   }
   const starters = join(own, "starters");
   const known = await readdir(starters);
-  if (!known.includes(values.template)) {
+  if (!known.includes(template)) {
     throw new Refusal(
-      `There is no template "${values.template}". Take one of ${known.toSorted().join(", ")}.`,
+      `There is no template "${template}". Take one of ${known.toSorted().join(", ")}.`,
     );
   }
   const inTheWay = (await filesIn(folder)).find((file) => !HARMLESS.has(file));
   if (inTheWay !== undefined) {
     throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder.`);
   }
-  const files = await filesOf([join(own, "template"), join(starters, values.template)]);
+  const files = await filesOf([join(own, "template"), join(starters, template)]);
   for (const [path, text] of files) {
     // npm leaves out or renames some dotfiles, so their names begin with _ in the template.
     const to = join(folder, path).replace(/(^|[/\\])_(?=[^/\\]+$)/, "$1.");

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { init } from "../../../../src/tools/commands/init.ts";
 
 const OWN = "package";
@@ -11,7 +11,10 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "init-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true });
+});
 
 const ignored = async (project: string) =>
   (await readFile(join(project, ".gitignore"), "utf8")).split(/\r?\n/);
@@ -58,6 +61,13 @@ test.each([
   ["two folders", ["a", "b"], /Expected one argument, the folder/],
 ])("refuses %s", async (_what, args, message) => {
   await expect(init(args, OWN)).rejects.toThrow(message);
+});
+
+test("refuses to make another template than one that npm took for an option of its own", async () => {
+  // npm reads options before -- itself, and passes them on in the environment.
+  vi.stubEnv("npm_config_template", "team");
+  await expect(init([join(folder, "mine")], OWN)).rejects.toThrow("-- --template team");
+  await init([join(folder, "mine"), "--template", "plain"], OWN);
 });
 
 test("a template adds to the manifest and the README that all projects have", async () => {
