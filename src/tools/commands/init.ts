@@ -26,7 +26,7 @@ export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
     `${EXPECTED} [--template NAME]`,
   );
   // npm reads the options before -- itself: `npm create edge-servlets my-server --template=team`.
-  if (values.template === undefined && process.env.npm_config_template !== undefined) {
+  if (values.template === undefined && process.env["npm_config_template"] !== undefined) {
     throw new Refusal(
       "npm took --template for an option of its own. Write -- before it: npm create edge-servlets my-server -- --template team",
     );

@@ -130,21 +130,17 @@ test("a servlet of the gallery is copied, with the library that it shares there"
 });
 
 test.each([
-  [["hello", "--key", "cosign.pub"], "leave out --key"],
+  [["hello", "--key", "cosign.pub"], /leave out --key\./],
   [
     ["hello", "--policy", "policy.yaml", "--allow-unsigned"],
-    "leave out --policy, --allow-unsigned",
+    /leave out --policy, --allow-unsigned\./,
   ],
   [["helo"], /no servlet "helo" in the gallery.*did you mean hello\?.*gallery\.md/s],
-  [["Tasks"], "did you mean tasks?"],
+  [["Tasks"], /did you mean tasks\?/],
   [["weather-of-mars"], /no servlet "weather-of-mars" in the gallery.*gallery\.md/s],
 ])("add %j copies nothing, and the refusal says what to write", async (args, message) => {
-  expect(await servlets("add", ...args)).toMatchObject({
-    code: 1,
-    stderr:
-      typeof message === "string"
-        ? expect.stringContaining(message)
-        : expect.stringMatching(message),
-  });
+  const { code, stderr } = await servlets("add", ...args);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(message);
   expect(existsSync(at("plugins/hello"))).toBe(false);
 });
