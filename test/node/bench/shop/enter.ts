@@ -1,6 +1,6 @@
 /**
  * `node test/node/bench/shop/enter.ts CHECKOUT`: adds this server to a checkout of the neutral benchmark
- * (https://github.com/http4k/benchmark-mcp-servers-v2), as its ADDING_SERVERS.md wants it: a folder with a Dockerfile, and
+ * (https://github.com/http4k/benchmark-mcp-servers-v2), as its ADDING_SERVERS.md requires: a folder with a Dockerfile, and
  * lines in the files that list the servers.
  */
 import { execFileSync } from "node:child_process";
@@ -22,9 +22,10 @@ const FILES = {
   "shop/redis.ts": "redis.ts",
   "shop/tools.ts": "tools.ts",
 };
+// First, so that a folder that is no checkout, or has the server already, stays as it is.
+execFileSync("git", ["apply", join(HERE, "entry/servers.patch")], { cwd: checkout });
 for (const [name, from] of Object.entries(FILES)) {
   await mkdir(join(folder, name, ".."), { recursive: true });
   await cp(join(HERE, from), join(folder, name));
 }
-execFileSync("git", ["apply", join(HERE, "entry/servers.patch")], { cwd: checkout });
 console.log(`${folder} has the server. Go on with step 6 of ADDING_SERVERS.md.`);
