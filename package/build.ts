@@ -8,7 +8,7 @@
  * `@edge-servlets/python` has CPython and its kit, for projects with servlets in Python.
  */
 import { execFileSync } from "node:child_process";
-import { access, cp, glob, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { pack } from "../src/tools/bundle/packs.ts";
@@ -71,10 +71,12 @@ for (const file of [
 ]) {
   await cp(join(ROOT, file), join(main, file), { recursive: true });
 }
-for (const entry of await readdir(join(ROOT, "plugins"), { withFileTypes: true })) {
-  const file = join("plugins", entry.name);
-  if (entry.isDirectory()) await cp(join(ROOT, file), join(main, file), { recursive: true });
-}
+// Only what git has: a servlet of one's own, or its secrets, may lie beside them.
+const listed = execFileSync("git", ["ls-files", "-z", "plugins/*/*"], { cwd: ROOT });
+for (const file of String(listed)
+  .split("\0")
+  .filter((one) => one !== ""))
+  await cp(join(ROOT, file), join(main, file));
 await linkToRepository();
 await cp(join(ROOT, "package/README.md"), join(main, "README.md"));
 await cp(join(ROOT, "package/bin"), join(main, "bin"), {

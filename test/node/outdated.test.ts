@@ -13,7 +13,10 @@ test("npm run outdated says what it cannot compare without a network, and fails"
   const { status, stdout } = spawnSync(
     process.execPath,
     ["--permission", "--allow-fs-read=*", "--allow-child-process", "test/node/outdated.ts"],
-    { encoding: "utf8", env: { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH}` } },
+    {
+      encoding: "utf8",
+      env: { ...process.env, PATH: `${folder}${delimiter}${process.env["PATH"]}` },
+    },
   );
   expect(status).toBe(1);
   expect(stdout).toContain("Dependencies are not compared, as npm's registry cannot be read: ");

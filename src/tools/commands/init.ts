@@ -80,7 +80,7 @@ const JOINED: Partial<Record<string, (before: string, added: string) => string>>
   "README.md": (readme, about) => readme.replace("{{about}}\n", () => about),
 };
 
-/** The files of the folders by their paths; those of a later folder take the place of others, or are joined to them. */
+/** The files of the folders by their paths; those of a later folder replace others of the same path, or are merged with them. */
 async function filesOf(folders: readonly string[]): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const folder of folders) {

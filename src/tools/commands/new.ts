@@ -122,6 +122,19 @@ export async function newServlet(
   return [await instructions(folder, language, { main: "servlet.ts" }), "", ...notes].join("\n");
 }
 
+/** The npm packages that these sources import, and that package.json does not name. */
+async function packagesLackingFor(sources: readonly string[]): Promise<string[]> {
+  const text = await readFile("package.json", "utf8").catch(() => "{}");
+  const { dependencies, devDependencies } = JSON.parse(text) as Record<string, object | undefined>;
+  // The package itself, and what it brings for views.
+  const known = new Set(["edge-servlets", "preact"]);
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) known.add(name);
+  const imported = sources.flatMap((source) => [
+    ...source.matchAll(/^(?:import|export)\b[^"]*\bfrom "((?:@[\w.-]+\/)?\w[\w.-]*)(?=["/])/gm),
+  ]);
+  return [...new Set(imported.map(([, name]) => name!))].filter((name) => !known.has(name));
+}
+
 /**
  * Copies a servlet of the gallery into the first of these folders; returns the text to print. Throws a `Refusal` if the
  * name is invalid or taken.
@@ -146,7 +159,11 @@ export async function copyServlet(
   const language = LANGUAGES.find(
     (one) => "files" in one && one.files.some((file) => files.has(file)),
   );
-  const first = (await language?.template.setUp?.()) ?? [];
+  const lacking = await packagesLackingFor([...files.values()]);
+  const first = [
+    ...((await language?.template.setUp?.()) ?? []),
+    ...(lacking.length > 0 ? [`npm install ${lacking.join(" ")}`] : []),
+  ];
   return [
     `${folder} is made:`,
     ...[...files.keys()].toSorted().map((path) => `  ${path}`),

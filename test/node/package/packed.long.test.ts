@@ -305,8 +305,13 @@ test("a project adds every servlet of the gallery, and tests them", async () => 
   await rm(join(at, "plugins"), { recursive: true });
   const command = "node_modules/edge-servlets/bin/edge-servlets.js";
   const names = await Array.fromAsync(glob("*/servlet.json", { cwd: "plugins" }), dirname);
-  for (const name of names)
-    expect(await inFolder(at, command, "add", name)).toContain(`plugins/${name} is made`);
+  const told: string[] = [];
+  for (const name of names) {
+    const added = await inFolder(at, command, "add", name);
+    expect(added).toContain(`plugins/${name} is made`);
+    told.push(...(added.match(/npm install (?!.*python).+/g) ?? []));
+  }
+  expect(told).toEqual(["npm install @modelcontextprotocol/server"]);
   const listed = await inFolder(at, command, "list");
   expect(listed.match(/^[\w-]+ \(/gm)).toHaveLength(names.length);
   const tested = await inFolder(at, command, "test", "plugins/tasks", "plugins/units");

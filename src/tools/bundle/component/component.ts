@@ -75,7 +75,7 @@ interface Item {
   sort: Sort;
   item: unknown;
 }
-/** What all parts of a component share. */
+/** The state that the readers of all parts of a component share. */
 interface Whole {
   instances: CoreInstance[];
   /** How many more items may be read: those of a nested component are read for each of its instances. */
@@ -135,7 +135,7 @@ export function readComponent(wasm: Uint8Array): ComponentOutline {
   };
 }
 
-/** What the host gives for an import of the whole component. */
+/** What the server provides for an import of the whole component. */
 function imported(name: string, { sort, of }: Description): Item {
   if (sort === "instance") return { sort, item: (of as InstanceType)(name) };
   if (sort === "function")

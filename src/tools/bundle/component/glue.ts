@@ -142,7 +142,7 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     code.push(`@external("${module}", "${index}") declare function ${name}(${all}): ${result};`);
   }
 
-  /** What core modules import, as an export of the glue. */
+  /** The name by which the glue exports what core modules import. */
   const exportOf = (call: HostItem): string => {
     if (call.call === "drop") return "drop_handle";
     const known = calls.get(call);

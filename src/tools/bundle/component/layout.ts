@@ -2,6 +2,7 @@
  * How values lie in memory, and as parameters and results of core functions:
  * https://github.com/WebAssembly/component-model/blob/main/design/mvp/CanonicalABI.md
  */
+import { oncePer } from "../../../server/kernel/core/once-per.ts";
 import type { ValueType } from "./component.ts";
 
 export type CoreType = "i32" | "i64" | "f32" | "f64";
@@ -13,7 +14,7 @@ const SIZES: Readonly<Record<string, number>> = {
 
 const alignedTo = (offset: number, align: number) => Math.ceil(offset / align) * align;
 
-/** The cases of a type of which a value is one, each with the type of its content, if any. */
+/** The cases of a variant, enum, option or result, each with the type of its content, if any. */
 export function casesOf(
   type: ValueType,
 ): { name: string; type?: ValueType | undefined }[] | undefined {
@@ -45,14 +46,14 @@ export const flagsSize = (names: readonly unknown[]): number =>
 const contentsOf = (type: ValueType) =>
   (casesOf(type) ?? []).flatMap((one) => (one.type === undefined ? [] : [one.type]));
 
-export function alignOf(type: ValueType): number {
+export const alignOf = oncePer((type: ValueType): number => {
   const cases = casesOf(type);
   if (cases !== undefined) return Math.max(tagSize(cases), ...contentsOf(type).map(alignOf));
   const parts = sequenceOf(type);
   if (parts !== undefined) return Math.max(1, ...parts.map(alignOf));
   if (type.kind === "flags") return Math.min(4, flagsSize(type.names));
   return SIZES[type.kind] ?? 4;
-}
+});
 
 /** Where the content of a case begins. */
 export function contentOffset(type: ValueType): number {
@@ -70,7 +71,7 @@ export function offsetsOf(parts: readonly ValueType[]): { offsets: number[]; end
   return { offsets, end };
 }
 
-export function byteSize(type: ValueType): number {
+export const byteSize = oncePer((type: ValueType): number => {
   if (casesOf(type) !== undefined) {
     const end = contentOffset(type) + Math.max(0, ...contentsOf(type).map(byteSize));
     return alignedTo(end, alignOf(type));
@@ -79,16 +80,16 @@ export function byteSize(type: ValueType): number {
   if (parts !== undefined) return alignedTo(offsetsOf(parts).end, alignOf(type));
   if (type.kind === "flags") return flagsSize(type.names);
   return SIZES[type.kind] ?? 8;
-}
+});
 
-/** One type for two that the same parameter may have. */
+/** The core type that can hold both. */
 const joined = (one: CoreType, other: CoreType): CoreType => {
   if (one === other) return one;
   return one.endsWith("32") && other.endsWith("32") ? "i32" : "i64";
 };
 
 /** The core values of one value. */
-export function flat(type: ValueType): CoreType[] {
+export const flat = oncePer((type: ValueType): CoreType[] => {
   const cases = casesOf(type);
   if (cases !== undefined) {
     const all: CoreType[] = [];
@@ -103,7 +104,7 @@ export function flat(type: ValueType): CoreType[] {
   if (type.kind === "string" || type.kind === "list") return ["i32", "i32"];
   if (type.kind === "f32" || type.kind === "f64") return [type.kind];
   return [type.kind === "u64" || type.kind === "s64" ? "i64" : "i32"];
-}
+});
 
 /** The most core values that parameters are passed as; more of them are in memory. */
 export const MOST_PARAMS = 16;

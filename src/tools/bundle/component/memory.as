@@ -97,7 +97,7 @@ function separate(): void {
   if (last != 91 && last != 123) byte(44);
 }
 
-/** What was written is the output of the call. */
+/** Gives the written text as the output of the call. */
 function output(): i32 {
   const length = outLength;
   output_set(endOut(), length);
@@ -147,6 +147,7 @@ function writeString(from: u32, length: u32): void {
 }
 
 function writeChar(code: u32): void {
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) unreachable();
   byte(34);
   if (code < 128) escaped(code);
   else if (code < 0x800) {

@@ -50,7 +50,8 @@ export async function asPlugin(
 
 /** Digest of everything that a plugin depends on, other than its component and its variables. */
 async function ingredients(): Promise<string> {
-  const own = ["component", "glue", "layout", "plugin", "texts", "tools", "values"].map(
+  const wasm = ["binary", "binaryen", "bytes"].map((name) => join("../wasm", name));
+  const own = ["component", "glue", "layout", "plugin", "texts", "tools", "values", ...wasm].map(
     (name) => name + OWN_EXTENSION,
   );
   const texts = [...own, "memory.as", "wasi.as"].map((name) =>

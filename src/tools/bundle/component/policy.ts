@@ -6,10 +6,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { z } from "zod";
 import { limits } from "../../../server/kernel/core/limits.ts";
 import { memoryBytes } from "../../../server/kernel/core/text.ts";
-import { parseMounts } from "../../../server/kernel/files/mounts.ts";
 import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
 import { isServersOwn } from "../../../server/kernel/settings/own-names.ts";
 import { parseConfig } from "../hyper-mcp/parse.ts";
+import { problemOfPaths } from "../hyper-mcp/plan.ts";
 import { Refusal } from "../refusal.ts";
 
 const listOf = <T extends z.ZodType>(entry: T) =>
@@ -20,9 +20,16 @@ const listOf = <T extends z.ZodType>(entry: T) =>
 const schema = z.looseObject({
   permissions: z
     .looseObject({
-      storage: listOf(z.object({ uri: z.string(), access: z.array(z.enum(["read", "write"])) })),
-      network: listOf(z.union([z.object({ host: z.string() }), z.object({ cidr: z.string() })])),
-      environment: listOf(z.object({ key: z.string() })),
+      storage: listOf(
+        z.strictObject({
+          uri: z.string(),
+          access: z.array(z.enum(["read", "write"])).check(z.minLength(1)),
+        }),
+      ),
+      network: listOf(
+        z.union([z.strictObject({ host: z.string() }), z.strictObject({ cidr: z.string() })]),
+      ),
+      environment: listOf(z.strictObject({ key: z.string() })),
       resources: z
         .looseObject({
           memory: z.string().nullish(),
@@ -55,23 +62,23 @@ export async function readPolicy(file: string): Promise<PolicyManifest> {
     ...Object.keys(others),
     ...namesBeside(storage, ["allow", "deny"], "storage."),
     ...namesBeside(network, ["allow", "deny"], "network."),
-    ...namesBeside(environment, ["allow"], "environment."),
+    ...namesBeside(environment, ["allow", "deny"], "environment."),
     ...namesBeside(resources, ["memory", "limits"], "resources."),
     ...namesBeside(resources?.limits, ["memory"], "resources.limits."),
   ].map((name) => `${name}: there is nothing like it here`);
-  for (const [name, part] of Object.entries({ storage, network })) {
+  for (const [name, part] of Object.entries({ storage, network, environment })) {
     if ((part?.deny ?? []).length > 0)
       unmapped.push(
         `${name}.deny: only what is allowed is allowed here; see that no pattern allows it`,
       );
   }
-  const allowed_hosts = (network?.allow ?? []).flatMap((one) => {
-    if ("host" in one) return [hostOf(one.host)];
+  const allowed_hosts = granted(network).flatMap((one) => {
+    if ("host" in one) return [hostOf(one.host, unmapped)];
     unmapped.push(`network: ${one.cidr}: hosts are allowed by name here: name them`);
     return [];
   });
-  const allowed_paths = folders(storage?.allow ?? [], unmapped);
-  const env_vars = variables(environment?.allow ?? [], unmapped);
+  const allowed_paths = folders(granted(storage), unmapped);
+  const env_vars = variables(granted(environment), unmapped);
   const memory_limit = memory(
     resources?.limits?.memory ?? resources?.memory ?? undefined,
     unmapped,
@@ -100,9 +107,29 @@ export async function policyWarnings(folder: string): Promise<string[]> {
   ];
 }
 
+/** The allowed entries but those that are denied in the same words. */
+function granted<T extends object>(
+  part: { allow?: T[] | null | undefined; deny?: unknown[] | null | undefined } | null | undefined,
+): T[] {
+  const denied = new Set((part?.deny ?? []).map(subjectOf));
+  return (part?.allow ?? []).filter((one) => !denied.has(subjectOf(one)));
+}
+
+/** What an entry allows or denies. */
+function subjectOf(entry: unknown): unknown {
+  const { uri, host, cidr, key } = Object(entry) as Record<string, unknown>;
+  return uri ?? host ?? cidr ?? key;
+}
+
 /** The host in an entry, which may be a URL. */
-const hostOf = (host: string): string =>
-  host.includes("://") ? (URL.parse(host)?.host ?? host) : host;
+function hostOf(given: string, unmapped: string[]): string {
+  if (!given.includes("://")) return given;
+  const url = URL.parse(given);
+  if (!url?.hostname) throw new Refusal(`network: ${given} has no host: write the host's name`);
+  if (!["", "/"].includes(url.pathname))
+    unmapped.push(`network: ${given}: all paths of ${url.host} are allowed`);
+  return url.host;
+}
 
 function folders(
   allowed: readonly { uri: string; access: readonly string[] }[],
@@ -115,24 +142,19 @@ function folders(
     const problem =
       folder === undefined || folder.includes("*")
         ? "write fs://FOLDER"
-        : problemOf([...paths, path]);
-    if (problem === undefined) paths.push(path);
-    else unmapped.push(`storage: ${uri}: ${problem}`);
+        : problemOfPaths([...paths, path]);
+    if (problem !== undefined) unmapped.push(`storage: ${uri}: ${problem}`);
+    else {
+      paths.push(path);
+      if (!access.includes("read"))
+        unmapped.push(`storage: ${uri}: what may be written may be read, too`);
+    }
   }
   if (paths.length > 0)
     unmapped.push(
       "storage: the folders begin empty, and each caller has their own: put initial files beside servlet.json",
     );
   return paths;
-}
-
-function problemOf(paths: readonly string[]): string | undefined {
-  try {
-    parseMounts(paths);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message.replace(/^allowed_paths: /, "");
-  }
 }
 
 /** Each variable from the Worker's variable or secret of the same name; absent where that is not set. */

@@ -128,15 +128,22 @@ export function componentTool(one: Exported): object {
   };
 }
 
-/** The exported functions that are tools. Throws a `Refusal` if there is none. */
+/** Each has a schema and code of its own. No client shows more. */
+const MOST_TOOLS = 200;
+
+/** The exported functions that are tools. Throws a `Refusal` for none, and for too many. */
 export function componentTools({ exports }: ComponentOutline): Exported[] {
   const found = exports.filter(
     ({ interface: from = "", name, function: { type } }) =>
       !from.startsWith("wasi:") &&
-      // What componentize-py itself calls, when it builds.
+      // componentize-py calls it while it builds a component.
       !(from === "exports" && name === "init") &&
       ![type.result, ...type.params.map((one) => one.type)].some(hasHandle),
   );
+  if (found.length > MOST_TOOLS)
+    throw new Refusal(
+      `the component exports ${found.length} functions, and at most ${MOST_TOOLS} can be tools: export fewer`,
+    );
   if (found.length > 0) return found;
   throw new Refusal(
     "the component exports no function that could be a tool: export functions of values, without resources",

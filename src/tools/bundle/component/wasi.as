@@ -549,7 +549,7 @@ function firstFile(): u32 {
   return fd;
 }
 
-/** Length of the name of a folder; 0 if there is none. */
+/** The length of a folder's name; 0 without such a folder. */
 function folderLength(fd: u32): u32 {
   const before = load<u64>(LOW);
   const error = fd_prestat_get(fd, LOW);
@@ -1119,7 +1119,7 @@ function isSame(one: u32, other: u32): bool {
   return true;
 }
 
-/** The headers of the last response, or why there is none. Lines of a value are several values. */
+/** The headers of the last response, or the error. A value with several lines is several values. */
 function readHeaders(): u32 {
   const fields = make(OTHER);
   const before = at;

@@ -153,7 +153,7 @@ function mappedPaths(given: readonly string[]): { paths: string[]; unmapped: str
   const unmapped: string[] = [];
   for (const text of given) {
     const path = mappedPath(text.trim());
-    const problem = path === undefined ? WINDOWS : problemOf([...paths, path]);
+    const problem = path === undefined ? WINDOWS : problemOfPaths([...paths, path]);
     if (problem === undefined) paths.push(path!);
     else unmapped.push(`allowed_paths: ${text.trim()}: ${problem}`);
   }
@@ -174,7 +174,8 @@ function mappedPath(text: string): string | undefined {
   return host === plugin ? host : `${host}:${plugin}`;
 }
 
-function problemOf(paths: readonly string[]): string | undefined {
+/** Why these cannot be `allowed_paths`; undefined if they can. */
+export function problemOfPaths(paths: readonly string[]): string | undefined {
   try {
     parseMounts(paths);
     return undefined;

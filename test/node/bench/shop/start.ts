@@ -1,4 +1,4 @@
-/** Starts the server in its container, and beside it what gives its servlet Redis by HTTP. Both count as the server's. */
+/** Starts the server in its container, and an HTTP bridge to Redis for its servlet. Both count as the server's. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -16,13 +16,17 @@ const {
 const BRIDGE = 6390;
 
 const { hostname, port } = new URL(REDIS_URL);
-const redis = await connectRedis(Number(port), hostname);
+const redis = await connectRedis(Number(port || 6379), hostname);
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const commands = (await json(request)) as Command[];
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify(await redis(commands)));
 }
-const bridge = createServer((request, response) => void answer(request, response));
+const failed = (response: ServerResponse) => (error: Error) =>
+  void response.writeHead(502).end(error.message);
+const bridge = createServer(
+  (request, response) => void answer(request, response).catch(failed(response)),
+);
 await once(bridge.listen(BRIDGE, "127.0.0.1"), "listening");
 
 const variables = {

@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { componentTools } from "../../../../src/tools/bundle/component/tools.ts";
 import { leb } from "../../../../src/tools/bundle/wasm/bytes.ts";
 import type { CallToolResult } from "../../../../src/server/kernel/core/model.ts";
 import {
@@ -381,4 +382,13 @@ describe("refusals", () => {
     for (const length of [8, 9, 100, 5000, bytes.length >> 1, bytes.length - 1])
       expect(await refusalOf(bytes.subarray(0, length))).toMatch(/odd\.wasm: .*component/);
   });
+});
+
+test("a component with very many functions is refused", () => {
+  const one = { name: "one", function: { type: { params: [] } } } as never;
+  const exported = Array.from({ length: 201 }, () => one);
+  expect(componentTools({ instances: [], exports: exported.slice(1) })).toHaveLength(200);
+  expect(() => componentTools({ instances: [], exports: exported })).toThrow(
+    "exports 201 functions, and at most 200 can be tools",
+  );
 });

@@ -87,9 +87,10 @@ permissions:
 `);
   expect(manifest).toEqual({});
   expect(unmapped).toEqual([
-    ...["permission", "network.alow", "environment.deny", "resources.limits.cpu"].map(
+    ...["permission", "network.alow", "resources.limits.cpu"].map(
       (name) => `${name}: there is nothing like it here`,
     ),
+    expect.stringContaining("environment.deny: only what is allowed"),
     expect.stringContaining("lots of memory is no amount"),
   ]);
 });
@@ -125,4 +126,38 @@ test.each([
 
 test("a file that is not there is named", async () => {
   await expect(readPolicy(join(folder, "none.yaml"))).rejects.toThrow("there is no such file");
+});
+
+test("an entry that is denied in the same words is not allowed", async () => {
+  const { manifest, unmapped } = await read(`
+permissions:
+  network: { allow: [{ host: a.test }, { host: b.test }], deny: [{ host: a.test }] }
+  environment: { allow: [{ key: TOKEN }, { key: ZONE }], deny: [{ key: TOKEN }] }
+  storage: { allow: [{ uri: "fs://a", access: [write] }, { uri: "fs://b", access: [read] }], deny: [{ uri: "fs://b" }] }
+`);
+  expect(manifest).toMatchObject({
+    allowed_hosts: ["b.test"],
+    env_vars: { ZONE: "${ZONE:-}" },
+    allowed_paths: ["a"],
+  });
+  expect(unmapped.join("\n")).toMatch(
+    /network\.deny:[^]*environment\.deny:[^]*fs:\/\/a: .* read, too/,
+  );
+});
+
+test.each([
+  ["a port", "network: { allow: [{ host: a.test, port: 443 }] }", /port/],
+  ["methods", "network: { allow: [{ host: a.test, methods: [GET] }] }", /methods/],
+  ["no access", 'storage: { allow: [{ uri: "fs://a", access: [] }] }', /access/],
+  ["a URL without a host", 'network: { allow: [{ host: "file:///x" }] }', /has no host/],
+])("an entry with %s is refused, as more would be allowed", async (_what, text, why) => {
+  await expect(read(`permissions: { ${text} }`)).rejects.toThrow(why);
+});
+
+test("the path of a URL is said to allow all paths", async () => {
+  const { manifest, unmapped } = await read(
+    'permissions: { network: { allow: [{ host: "https://api.test/me/**" }] } }',
+  );
+  expect(manifest.allowed_hosts).toEqual(["api.test"]);
+  expect(unmapped).toEqual(["network: https://api.test/me/**: all paths of api.test are allowed"]);
 });
