@@ -17,16 +17,21 @@ const EXPECTED = "Expected one argument, the folder of the new project: init my-
 
 /**
  * Makes a project in a new or empty folder; returns the text to print. Throws a `Refusal` if the folder is not empty, its
- * name is not valid for a Worker, or there is no such template. `own` has the folders of the templates.
+ * name is not valid for a Worker, or there is no such template. `own` has the folders of the templates;
+ * `environment` has the options that npm took for its own.
  */
-export async function init(args: string[], own = OWN_FOLDER): Promise<string> {
+export async function init(
+  args: string[],
+  own = OWN_FOLDER,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
   const options = { template: { type: "string" } } as const;
   const { values, positionals } = argumentsIn(
     { args, options, allowPositionals: true },
     `${EXPECTED} [--template NAME]`,
   );
   // npm reads the options before -- itself: `npm create edge-servlets my-server --template=team`.
-  if (values.template === undefined && process.env["npm_config_template"] !== undefined) {
+  if (values.template === undefined && environment["npm_config_template"] !== undefined) {
     throw new Refusal(
       "npm took --template for an option of its own. Write -- before it: npm create edge-servlets my-server -- --template team",
     );

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { init } from "../../../../src/tools/commands/init.ts";
 
 const OWN = "package";
@@ -12,7 +12,6 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "init-"));
 });
 afterEach(async () => {
-  vi.unstubAllEnvs();
   await rm(folder, { recursive: true });
 });
 
@@ -65,9 +64,9 @@ test.each([
 
 test("refuses to make another template than one that npm took for an option of its own", async () => {
   // npm reads options before -- itself, and passes them on in the environment.
-  vi.stubEnv("npm_config_template", "team");
-  await expect(init([join(folder, "mine")], OWN)).rejects.toThrow("-- --template team");
-  await init([join(folder, "mine"), "--template", "plain"], OWN);
+  const taken = { npm_config_template: "team" };
+  await expect(init([join(folder, "mine")], OWN, taken)).rejects.toThrow("-- --template team");
+  await init([join(folder, "mine"), "--template", "plain"], OWN, taken);
 });
 
 test("a template adds to the manifest and the README that all projects have", async () => {
