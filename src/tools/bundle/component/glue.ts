@@ -84,10 +84,15 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     }
     // Parameters without `realloc` have no lists, and are at most 16 core values.
     const isBorrowed = realloc === undefined && !isSpilled;
+    const place = isSpilled
+      ? `listOf(${alignOf(record)}, ${byteSize(record)})`
+      : isBorrowed
+        ? "SCRATCH"
+        : "placeOfParams()";
     const lines = [`which = ${reallocIndex(realloc)};`];
     if (isBorrowed) lines.push("borrowScratch();");
     const names = isSpilled ? ["p"] : params.map((_, at) => `f${at}`);
-    lines.push(`const p = listOf(${alignOf(record)}, ${byteSize(record)});`, readInto(record, "p"));
+    lines.push(`const p = ${place};`, readInto(record, "p"));
     if (!isSpilled) {
       for (const [at, one] of params.entries()) lines.push(`let f${at}: ${one} = 0;`);
       lines.push(
@@ -187,6 +192,12 @@ let which: i32 = -1;
 function reallocate(old: u32, oldSize: u32, align: u32, size: u32): u32 {
   ${choices.join("\n  ")}
   return SCRATCH;
+}
+/** Where parameters are put together that are passed as core values: one place for all calls, since nothing frees it. */
+let params: u32 = 0;
+function placeOfParams(): u32 {
+  if (params == 0) params = listOf(8, ${MOST_PARAMS * 8});
+  return params;
 }
 function variables(): u32 { return ${variables.length}; }
 function variable(n: u32): void { ${names.join(" ")} }

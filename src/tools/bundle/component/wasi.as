@@ -133,7 +133,7 @@ function putList(to: u32, list: u32, length: u32): void {
 
 function wasi_cli_environment_get_environment(to: u32): void {
   const count = variables();
-  const list = listOf(4, count * 16);
+  const pairs = blockOf(count * 16);
   let found: u32 = 0;
   for (let n: u32 = 0; n < count; n++) {
     beginOut();
@@ -141,11 +141,16 @@ function wasi_cli_environment_get_environment(to: u32): void {
     const name = endOut();
     const value = config_get(name);
     if (value == 0) continue;
-    const item = list + 16 * found++;
-    putList(item, fromKernel(<u32>name, <u32>klength(name)), <u32>klength(name));
-    putList(item + 8, fromKernel(<u32>value, <u32>klength(value)), <u32>klength(value));
+    setSlot(pairs, found++, name);
+    setSlot(pairs, found++, value);
   }
-  putList(to, list, found);
+  const list = listOf(4, found * 8);
+  for (let n: u32 = 0; n < found; n++) {
+    const text = kload64(pairs + n * 8);
+    putList(list + n * 8, fromKernel(<u32>text, <u32>klength(text)), <u32>klength(text));
+  }
+  kfree(pairs);
+  putList(to, list, found / 2);
 }
 
 function wasi_cli_environment_get_arguments(to: u32): void {
@@ -384,15 +389,22 @@ function wasi_io_streams_input_stream_read(stream: u32, most: u64, to: u32): voi
     return putList(to + 4, fromKernel(slot(stream, 1) + from, length), length);
   }
   if (kind != FILE) return closed(to);
-  const room = <u32>min(most, 65536);
-  const list = listOf(1, room);
+  const fd = slot(stream, 1);
   const offset = kload64(stream + 16);
-  const error = readFile(slot(stream, 1), offset, list, room);
+  const room = roomFor(fd, offset, most);
+  const list = room > 0 ? listOf(1, room) : 0;
+  const error = readFile(fd, offset, list, room);
   if (error != 0) return streamFailed(to, error);
-  if (moved == 0 && room > 0) return closed(to);
+  if (moved == 0 && most > 0) return closed(to);
   setSlot(stream, 2, offset + moved);
   store<u8>(to, 0);
   putList(to + 4, list, moved);
+}
+
+/** Bytes to read of a file: not more than there are, since a list is the component's, and cannot be given back. */
+function roomFor(fd: u32, offset: u64, most: u64): u32 {
+  const left = statOf(fd, 0, 0, 0) == 0 && statSize > offset ? statSize - offset : 0;
+  return <u32>min(min(most, left), 65536);
 }
 
 /** Bytes that the last operation on a file has read or written. */
@@ -667,13 +679,14 @@ function wasi_filesystem_types_descriptor_set_times_at(_descriptor: u32, _flags:
 }
 
 function wasi_filesystem_types_descriptor_read(descriptor: u32, most: u64, offset: u64, to: u32): void {
-  const room = <u32>min(most, 65536);
+  const fd = fdOf(descriptor);
+  const room = roomFor(fd, offset, most);
   const list = listOf(1, room);
-  const error = readFile(fdOf(descriptor), offset, list, room);
+  const error = readFile(fd, offset, list, room);
   done(to, error, 4);
   if (error != 0) return;
   putList(to + 4, list, moved);
-  store<u8>(to, moved == 0 && room > 0, 12);
+  store<u8>(to, moved == 0 && most > 0, 12);
 }
 
 function wasi_filesystem_types_descriptor_write(descriptor: u32, from: u32, length: u32, offset: u64, to: u32): void {

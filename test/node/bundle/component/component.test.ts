@@ -330,6 +330,18 @@ describe("memory of a component", () => {
     expect(await moved(130)).toBe(130);
     expect(await moved(5000)).toBe(356);
   });
+
+  test("it is asked for no block that it is not given, so that one with state does not fill up", async () => {
+    const manifest = { state: "caller", allowed_paths: ["data"] };
+    const counting = await loaded(manifest, "test/node/components/low/blocks.wasm");
+    const asked = async (tool: string, args: object) =>
+      inResult((await counting.callTool(tool, { ...args })).result);
+    const told = { text: "12345678", number: 1 };
+    const first = (await asked("told", told)) as number;
+    expect([await asked("told", told), await asked("told", told)]).toEqual([first + 8, first + 16]);
+    expect(await asked("whole", { length: 70_000 })).toBe(70_000);
+    expect(await asked("told", told)).toBe(first + 24 + 70_000);
+  });
 });
 
 describe("refusals", () => {
