@@ -1,12 +1,19 @@
 /// <reference types="@cloudflare/vitest-plugin/types" />
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { limits } from "../../../src/server/kernel/core/limits.ts";
 import { countingIn } from "../../../src/server/features/usage/counting.ts";
 import { usageOf } from "../../../src/server/features/usage/usage.ts";
+import { CountRows } from "../../../src/server/features/usage/count-rows.ts";
 import { addSums, Counts, type CountsBatch } from "../../../src/server/features/usage/counts.ts";
-import { noSums, OTHERS, timeOf } from "../../../src/server/kernel/observe/counted.ts";
+import {
+  noSums,
+  OTHERS,
+  SPANS,
+  timeOf,
+  type UsageSpan,
+} from "../../../src/server/kernel/observe/counted.ts";
 import type { CountedRun } from "../../../src/server/kernel/observe/counted.ts";
 import { eventually } from "../../worker/waiting.ts";
 
@@ -83,11 +90,12 @@ describe("counters of an isolate", () => {
 describe("counters of the server", () => {
   const objectOf = () => usageOf(env)!();
   const taken = { total: noSums(), named: [], errors: [], stored: [], waiting: [] };
-  afterEach(() =>
+  const clear = () =>
     runInDurableObject(objectOf(), (_one, { storage }) => {
       storage.sql.exec("DELETE FROM counts");
-    }),
-  );
+    });
+  beforeEach(clear);
+  afterEach(clear);
 
   test("have few names in each step, however many isolates send others", async () => {
     const usage = objectOf();
@@ -119,5 +127,60 @@ describe("counters of the server", () => {
       storage.sql.exec("SELECT * FROM counts WHERE start = 60000").toArray(),
     );
     expect(left).toEqual([]);
+  });
+
+  test("are those of each minute, hour and day, whenever they are read", async () => {
+    await runInDurableObject(objectOf(), (_one, { storage }) => {
+      const rows = new CountRows(storage.sql);
+      const begin = Date.UTC(2026, 1, 1, 7, 30);
+      const all: { at: number; name: string; runs: number }[] = [];
+      let seed = 1;
+      const upTo = (most: number) => (seed = (seed * 48_271) % 2_147_483_647) % most;
+      for (let now = begin; now < begin + 33 * 86_400_000; now += upTo(2) * upTo(14_400_000)) {
+        const counted = { at: now, name: ["ada", "bob"][upTo(2)]!, runs: 1 + upTo(5) };
+        all.push(counted);
+        const sums = { ...noSums(), runs: counted.runs };
+        const named = { by: "caller", name: counted.name, sums };
+        rows.add(now, [{ by: "", name: "", sums }, named]);
+        if (all.length % 10 > 0) continue;
+        for (const span of Object.keys(SPANS) as UsageSpan[]) {
+          const { ms, step } = SPANS[span];
+          const expected: Record<string, number> = {};
+          for (const { at, name, runs } of all) {
+            const start = at - (at % step);
+            if (start <= now - ms) continue;
+            for (const of of [`${start} `, `${start} ${name}`])
+              expected[of] = (expected[of] ?? 0) + runs;
+          }
+          const found = ["", "caller"].flatMap((by) => rows.list(span, by, now - ms));
+          const runsOf = found.map(({ start, name, sums: { runs } }) => [`${start} ${name}`, runs]);
+          expect(Object.fromEntries(runsOf)).toEqual(expected);
+          expect(runsOf).toHaveLength(Object.keys(expected).length);
+        }
+      }
+      expect(all.length).toBeGreaterThan(300);
+    });
+  });
+
+  test("are written by minute alone while an hour passes, and are kept if the clock is set back", async () => {
+    await runInDurableObject(objectOf(), (_one, { storage }) => {
+      const rows = new CountRows(storage.sql);
+      const noon = Date.UTC(2026, 1, 1, 12);
+      const one = { by: "", name: "", sums: { ...noSums(), runs: 1 } };
+      rows.add(noon, [one]);
+      rows.add(noon + 59 * 60_000, [one]);
+      const spans = (): unknown[] =>
+        storage.sql
+          .exec("SELECT span FROM counts ORDER BY span")
+          .toArray()
+          .map(({ span }) => span);
+      expect(spans()).toEqual(["hour", "hour"]);
+      rows.add(noon + 60 * 60_000, [one]);
+      expect(spans()).toEqual(["day", "hour", "hour", "hour"]);
+      rows.add(noon, [one]);
+      rows.add(noon + 120 * 60_000, [one]);
+      const runs = rows.list("day", "", 0).map(({ sums }) => sums.runs);
+      expect(runs).toEqual([2, 2, 1]);
+    });
   });
 });

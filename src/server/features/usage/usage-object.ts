@@ -1,7 +1,6 @@
 import {
   type CountedError,
   type Dimension,
-  OTHERS,
   type Report,
   SPANS,
   type Sums,
@@ -15,7 +14,6 @@ import { limits } from "./limits.ts";
 import { beginningOf, printable } from "../../kernel/core/text.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { originalOf } from "../../kernel/storage/copies.ts";
-import { firstRow } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import {
   CallLog,
@@ -25,6 +23,7 @@ import {
 } from "../../kernel/observe/call-log.ts";
 import { countingIn } from "./counting.ts";
 import { Metrics, metricsFrom } from "./metrics.ts";
+import { CountRows } from "./count-rows.ts";
 import { addSums, type CountsBatch } from "./counts.ts";
 
 /** Objects of servlet state whose sizes are stored: the largest ones, 2 MB of rows. */
@@ -50,20 +49,12 @@ export interface Act {
 /** The value of the dimension column for refused requests, which are not runs. */
 const REFUSED = "refused";
 
-interface Row extends Record<string, SqlStorageValue> {
-  start: number;
-  name: string;
-  sums: string;
-}
-
 const TABLE = `
-CREATE TABLE IF NOT EXISTS counts (span TEXT NOT NULL, start INTEGER NOT NULL, by TEXT NOT NULL, name TEXT NOT NULL,
-  sums TEXT NOT NULL, PRIMARY KEY (span, start, by, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (servlet TEXT NOT NULL, tool TEXT NOT NULL, outcome TEXT NOT NULL, message TEXT NOT NULL,
-  count INTEGER NOT NULL, last INTEGER NOT NULL, caller TEXT NOT NULL, task TEXT, PRIMARY KEY (servlet, tool, outcome, message));
-CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL);
+  count INTEGER NOT NULL, last INTEGER NOT NULL, caller TEXT NOT NULL, task TEXT, PRIMARY KEY (servlet, tool, outcome, message)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS stored (object TEXT PRIMARY KEY, servlet TEXT NOT NULL, caller TEXT NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS waiting (task TEXT PRIMARY KEY, servlet TEXT NOT NULL, tool TEXT NOT NULL, caller TEXT NOT NULL,
-  until INTEGER NOT NULL);
+  until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS forgotten (name TEXT PRIMARY KEY, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS acts (at INTEGER NOT NULL, by TEXT NOT NULL, how TEXT NOT NULL, what TEXT NOT NULL);`;
 
@@ -80,6 +71,7 @@ export class Usage extends DurableObject<UsageEnv> {
   readonly #sql = this.ctx.storage.sql;
   /** In a copy: passes counters on to the original. */
   readonly #counting: ReturnType<typeof countingIn>;
+  readonly #counts: CountRows;
   readonly #calls: CallLog;
   /** Absent in copies, and if metrics are not exported. */
   readonly #metrics: Metrics | undefined;
@@ -98,6 +90,7 @@ export class Usage extends DurableObject<UsageEnv> {
       const target = metricsFrom(env);
       this.#metrics = target && new Metrics(this.#sql, target);
     }
+    this.#counts = new CountRows(this.#sql);
     this.#calls = new CallLog(this.#sql, sealer);
   }
 
@@ -108,22 +101,22 @@ export class Usage extends DurableObject<UsageEnv> {
     const now = Date.now();
     const isKnown = this.#known();
     this.ctx.storage.transactionSync(() => {
-      for (const [span, { ms, step }] of Object.entries(SPANS)) {
-        const start = now - (now % step);
-        this.#addTo({ span, start, by: "", name: "" }, total);
-        for (const { name, count } of refused)
-          this.#addTo({ span, start, by: REFUSED, name }, { ...noSums(), runs: count });
-        for (const { by, name, sums } of named)
-          if (by !== "caller" || isKnown(name)) this.#addTo({ span, start, by, name }, sums);
-        this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
-      }
+      this.#counts.add(now, [
+        { by: "", name: "", sums: total },
+        ...refused.map(({ name, count }) => ({
+          by: REFUSED,
+          name,
+          sums: { ...noSums(), runs: count },
+        })),
+        ...named.filter(({ by, name }) => by !== "caller" || isKnown(name)),
+      ]);
       for (const { object, servlet, caller, bytes } of stored) {
         const row = [object, servlet, caller, bytes];
         this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
       }
       this.#setWaiting(waiting, now);
       this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
-      this.#keepMost("stored", "bytes", USAGE_OBJECTS);
+      this.#keepMost("stored", "object", "bytes", USAGE_OBJECTS);
       for (const one of errors.filter(({ caller }) => isKnown(caller))) {
         const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
@@ -133,7 +126,7 @@ export class Usage extends DurableObject<UsageEnv> {
         );
       }
       this.#sql.exec("DELETE FROM failures WHERE last < ?", now - SPANS.month.ms);
-      this.#keepMost("failures", "last", limits.shownErrors);
+      this.#keepMost("failures", "servlet, tool, outcome, message", "last", limits.shownErrors);
       writeCalls((caller) => isKnown(usageName(caller)));
       this.#metrics?.add(taken, now);
     });
@@ -159,13 +152,13 @@ export class Usage extends DurableObject<UsageEnv> {
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
     }
     this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
-    this.#keepMost("waiting", "until", limits.waitingTasks);
+    this.#keepMost("waiting", "task", "until", limits.waitingTasks);
   }
 
-  /** Keeps the `count` rows with the largest values in `column`, and deletes the others. */
-  #keepMost(table: string, column: string, count: number): void {
-    const others = `SELECT rowid FROM ${table} ORDER BY ${column} DESC LIMIT -1 OFFSET ?`;
-    this.#sql.exec(`DELETE FROM ${table} WHERE rowid IN (${others})`, count);
+  /** Keeps the `count` rows of a table with this key that have the largest values in `column`, and deletes the others. */
+  #keepMost(table: string, key: string, column: string, count: number): void {
+    const others = `SELECT ${key} FROM ${table} ORDER BY ${column} DESC LIMIT -1 OFFSET ?`;
+    this.#sql.exec(`DELETE FROM ${table} WHERE (${key}) IN (${others})`, count);
   }
 
   /** The errors of servlets, the newest first. */
@@ -208,7 +201,7 @@ export class Usage extends DurableObject<UsageEnv> {
     // Isolates may still send counts of this caller.
     const until = Date.now() + 4 * limits.usageMs;
     this.#sql.exec("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", name, until);
-    this.#sql.exec("DELETE FROM counts WHERE by = 'caller' AND name = ?", name);
+    this.#counts.forget("caller", name);
     for (const table of ["failures", "stored", "waiting"])
       this.#sql.exec(`DELETE FROM ${table} WHERE caller = ?`, name);
     this.#calls.forget(caller);
@@ -227,7 +220,7 @@ export class Usage extends DurableObject<UsageEnv> {
     const now = Date.now();
     const [name, sentence] = [by, what].map((text) => beginningOf(printable(text), ACT_CHARACTERS));
     this.#sql.exec("INSERT INTO acts VALUES (?, ?, ?, ?)", now, name!, how, sentence!);
-    this.#keepMost("acts", "rowid", ACTS);
+    this.#keepMost("acts", "rowid", "rowid", ACTS);
     this.#sql.exec("DELETE FROM acts WHERE at < ?", now - ACTS_MS);
   }
 
@@ -238,36 +231,9 @@ export class Usage extends DurableObject<UsageEnv> {
       .toArray();
   }
 
-  #addTo(of: { span: string; start: number; by: string; name: string }, sums: Sums): void {
-    const { span, start, by } = of;
-    const key = [span, start, by];
-    const where = "FROM counts WHERE span = ? AND start = ? AND by = ?";
-    const read = (name: string) =>
-      firstRow(this.#sql.exec<{ sums: string }>(`SELECT sums ${where} AND name = ?`, ...key, name));
-    let { name } = of;
-    let known = read(name);
-    if (known === undefined) {
-      const { count } = this.#sql
-        .exec<{ count: number }>(`SELECT COUNT(*) AS count ${where}`, ...key)
-        .one();
-      if (count >= limits.usageNames) known = read((name = OTHERS));
-    }
-    const all = known === undefined ? noSums() : (JSON.parse(known.sums) as Sums);
-    addSums(all, sums);
-    const row = [...key, name, JSON.stringify(all)];
-    this.#sql.exec("INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", ...row);
-  }
-
   async report(span: UsageSpan, by: Dimension): Promise<Report> {
     const since = Date.now() - SPANS[span].ms;
-    const rows = (of: string) =>
-      this.#sql
-        .exec<Row>(
-          "SELECT start, name, sums FROM counts WHERE span = ? AND by = ? AND start > ? ORDER BY start",
-          ...[span, of, since],
-        )
-        .toArray()
-        .map(({ sums, ...row }) => ({ ...row, sums: JSON.parse(sums) as Sums }));
+    const rows = (of: string) => this.#counts.list(span, of, since);
     const steps = rows("").map(({ start, sums }) => ({ start, sums }));
     const total = noSums();
     for (const { sums } of steps) addSums(total, sums);

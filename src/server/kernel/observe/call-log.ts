@@ -45,14 +45,15 @@ export const SEARCHED = 1000;
 const COMBINATIONS = 2000;
 
 const TABLE = `
-CREATE TABLE IF NOT EXISTS calls (at INTEGER NOT NULL, caller TEXT NOT NULL, servlet TEXT NOT NULL, tool TEXT NOT NULL,
-  outcome TEXT NOT NULL, ms INTEGER NOT NULL, task TEXT, error BLOB);
-CREATE INDEX IF NOT EXISTS calls_at ON calls (at);
-CREATE INDEX IF NOT EXISTS calls_caller ON calls (caller, at);`;
+CREATE TABLE IF NOT EXISTS calls (at INTEGER NOT NULL, nth INTEGER NOT NULL, caller TEXT NOT NULL, servlet TEXT NOT NULL,
+  tool TEXT NOT NULL, outcome TEXT NOT NULL, ms INTEGER NOT NULL, task TEXT, error BLOB, PRIMARY KEY (at, nth)) WITHOUT ROWID;`;
 
-type Row = Omit<EndedCall, "error"> & { id: number; error: ArrayBuffer | null };
+type Row = Omit<EndedCall, "error"> & { nth: number; error: ArrayBuffer | null };
 
-/** The table of calls in a Durable Object. Error messages are sealed; without a sealer they are not stored. */
+/**
+ * The table of calls in a Durable Object. Error messages are sealed; without a sealer they are not stored. It has no index:
+ * each call would write a row of it, which costs more than to read the whole table for a page.
+ */
 export class CallLog {
   readonly #sql: SqlStorage;
   readonly #sealer: Sealer | undefined;
@@ -78,7 +79,10 @@ export class CallLog {
     );
     return (isKnown) => {
       for (const { row } of rows.filter(({ caller }) => isKnown(caller))) {
-        this.#sql.exec("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+        this.#sql.exec(
+          "INSERT INTO calls SELECT ?1, IFNULL(MAX(nth), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM calls WHERE at = ?1",
+          ...row,
+        );
         this.#added++;
       }
       if (this.#added > limits.loggedCalls * SPARE) this.#trim();
@@ -91,19 +95,12 @@ export class CallLog {
    */
   #trim(): void {
     this.#sql.exec("DELETE FROM calls WHERE at < ?", Date.now() - KEPT_MS);
-    const callers = this.#sql
-      .exec<{ caller: string; count: number }>(
-        "SELECT caller, COUNT(*) AS count FROM calls GROUP BY caller ORDER BY 2",
-      )
-      .toArray();
-    let left = Math.floor(limits.loggedCalls * (1 - SPARE));
-    for (const [nth, { caller, count }] of callers.entries()) {
-      const share = Math.min(count, Math.floor(left / (callers.length - nth)));
-      left -= share;
-      const oldest = "SELECT rowid FROM calls WHERE caller = ? ORDER BY at, rowid LIMIT ?";
-      if (share < count)
-        this.#sql.exec(`DELETE FROM calls WHERE rowid IN (${oldest})`, caller, count - share);
-    }
+    const ranked =
+      "SELECT at, nth, ROW_NUMBER() OVER (PARTITION BY caller ORDER BY at DESC, nth DESC) AS rank FROM calls";
+    this.#sql.exec(
+      `DELETE FROM calls WHERE (at, nth) IN (SELECT at, nth FROM (${ranked}) ORDER BY rank, at DESC LIMIT -1 OFFSET ?)`,
+      Math.floor(limits.loggedCalls * (1 - SPARE)),
+    );
     this.#added = 0;
   }
 
@@ -114,11 +111,11 @@ export class CallLog {
     const rows = this.#matching(query, most + 1);
     const calls: EndedCall[] = [];
     let next: string | undefined;
-    for (const [nth, { id, error: sealed, ...row }] of rows.entries()) {
-      if (nth === most || calls.length === PAGE) return { calls, next };
+    for (const [index, { nth, error: sealed, ...row }] of rows.entries()) {
+      if (index === most || calls.length === PAGE) return { calls, next };
       const error = sealed === null ? "" : await this.#opened(sealed, row.caller);
       if (error.toLowerCase().includes(text.toLowerCase())) calls.push({ ...row, error });
-      next = `${row.at}.${id}`;
+      next = `${row.at}.${nth}`;
     }
     return { calls };
   }
@@ -137,14 +134,14 @@ export class CallLog {
     if (ms !== undefined) conditions.push(["ms >= ?", ms]);
     if (error) conditions.push(["error IS NOT NULL"]);
     if (before !== undefined) {
-      const [at = 0, id = 0] = before.split(".").map(Number);
-      conditions.push(["(at, rowid) < (?, ?)", at, id]);
+      const [at = 0, nth = 0] = before.split(".").map(Number);
+      conditions.push(["(at, nth) < (?, ?)", at, nth]);
     }
     const where = conditions.map(([sql]) => sql).join(" AND ") || "TRUE";
     const values = conditions.flatMap(([, ...given]) => given);
     return this.#sql
       .exec<Row>(
-        `SELECT rowid AS id, * FROM calls WHERE ${where} ORDER BY at DESC, rowid DESC LIMIT ?`,
+        `SELECT * FROM calls WHERE ${where} ORDER BY at DESC, nth DESC LIMIT ?`,
         ...values,
         most,
       )
