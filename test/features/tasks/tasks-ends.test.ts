@@ -167,7 +167,7 @@ test("an hour after its end, of a task only that is kept, and what it called", a
     await (instance as unknown as Instance).alarm({ scheduledTime: due });
     expect(rows("answers")).toEqual([]);
     expect(rows("intents")).toEqual([]);
-    expect(rows("texts").map((row) => row["name"])).toEqual(["subject", "end"]);
+    expect(rows("texts").map((row) => row["name"])).toEqual(["end", "subject"]);
     expect(await storage.getAlarm()).toBeGreaterThan(due);
   });
 });

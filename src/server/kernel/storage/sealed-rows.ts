@@ -46,15 +46,15 @@ export class SealedRows {
   }
 
   static readonly texts = `
-CREATE TABLE IF NOT EXISTS texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part));
+CREATE TABLE IF NOT EXISTS texts (name TEXT NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (name, part)) WITHOUT ROWID;
 `;
   static readonly answers = `
-CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part));
+CREATE TABLE IF NOT EXISTS answers (position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (position, part)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS intents (position INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 `;
   /** Rows of nested calls: part -1 is the digest of an announced request. */
   static readonly inner = `
-CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (place, position, part));
+CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (place, position, part)) WITHOUT ROWID;
 `;
 
   /** Encrypts the values and returns a synchronous function that writes them, for use in a transaction. */
