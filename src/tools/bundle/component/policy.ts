@@ -146,6 +146,8 @@ function folders(
     if (problem !== undefined) unmapped.push(`storage: ${uri}: ${problem}`);
     else {
       paths.push(path);
+      if (/\/\*\/?$/.test(uri))
+        unmapped.push(`storage: ${uri}: the folders in it are allowed, too`);
       if (!access.includes("read"))
         unmapped.push(`storage: ${uri}: what may be written may be read, too`);
     }

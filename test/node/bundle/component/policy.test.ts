@@ -55,6 +55,7 @@ permissions:
     state: "caller",
     memory_limit: "32Mi",
   });
+  expect(unmapped.join("\n")).not.toContain("the folders in it");
   expect(unmapped.map((line) => line.split(": ").slice(0, -1).join(": "))).toEqual([
     "runtime",
     "ipc",
@@ -160,4 +161,12 @@ test("the path of a URL is said to allow all paths", async () => {
   );
   expect(manifest.allowed_hosts).toEqual(["api.test"]);
   expect(unmapped).toEqual(["network: https://api.test/me/**: all paths of api.test are allowed"]);
+});
+
+test("a pattern of a folder's own files takes its folders, too, which is said", async () => {
+  const { manifest, unmapped } = await read(
+    'permissions: { storage: { allow: [{ uri: "fs://flat/*", access: [read] }] } }',
+  );
+  expect(manifest.allowed_paths).toEqual(["ro:flat"]);
+  expect(unmapped).toContain("storage: fs://flat/*: the folders in it are allowed, too");
 });
