@@ -32,7 +32,7 @@ edge-servlets new, renew, list, inspect, import, add, update, remove, install, v
 const WRITING = new Set(["add", "import", "keys", "new", "renew"]);
 
 /** Commands without a usage text of their own: `--help` prints the general one. */
-const PLAIN = new Set(["bundle", "features", "init", "passphrase", "size", "standalone"]);
+const PLAIN = new Set(["bundle", "features", "passphrase", "size", "standalone"]);
 
 const [command = "help", ...args] = process.argv.slice(2);
 

@@ -13,7 +13,7 @@ import { Refusal } from "../bundle/refusal.ts";
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 /** Files that a new repository may already have. */
 const HARMLESS = new Set([".git", ".gitignore", "LICENSE", "README.md", ".DS_Store"]);
-const EXPECTED = "Expected one argument, the folder of the new project: init my-server";
+const EXPECTED = "Expected one argument, the folder of the new project: my-server";
 
 /**
  * Makes a project in a new or empty folder; returns the text to print. Throws a `Refusal` if the folder is not empty, its
@@ -25,10 +25,12 @@ export async function init(
   own = OWN_FOLDER,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
+  const starters = join(own, "starters");
+  const known = (await readdir(starters)).toSorted();
   const options = { template: { type: "string" } } as const;
   const { values, positionals } = argumentsIn(
     { args, options, allowPositionals: true },
-    `${EXPECTED} [--template NAME]`,
+    `${EXPECTED} [--template NAME]\n\nTemplates: ${known.join(", ")}; without --template, plain`,
   );
   // npm reads the options before -- itself: `npm create edge-servlets my-server --template=team`.
   if (values.template === undefined && environment["npm_config_template"] !== undefined) {
@@ -46,13 +48,8 @@ export async function init(
       `"${name}" cannot be the name of a server. Expected 1 to 63 letters a-z, digits and -, without - at either end. Name another folder.`,
     );
   }
-  const starters = join(own, "starters");
-  const known = await readdir(starters);
-  if (!known.includes(template)) {
-    throw new Refusal(
-      `There is no template "${template}". Take one of ${known.toSorted().join(", ")}.`,
-    );
-  }
+  if (!known.includes(template))
+    throw new Refusal(`There is no template "${template}". Take one of ${known.join(", ")}.`);
   const inTheWay = (await filesIn(folder)).find((file) => !HARMLESS.has(file));
   if (inTheWay !== undefined) {
     throw new Refusal(`${given} is not empty: it has ${inTheWay}. Name a new folder.`);

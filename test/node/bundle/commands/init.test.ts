@@ -49,7 +49,7 @@ test("an image for a container is made without secrets, keys and copies of data"
 test.each([
   ["a name that is none of a Worker", ["a_b"], /cannot be the name/],
   ["the root", ["/"], /cannot be the name/],
-  ["an option", ["--force"], /Expected one argument, the folder/],
+  ["an option", ["--force"], /Expected one argument, the folder[^]*Templates: openapi, plain, /],
   ["no folder", ["--template", "team"], /Expected one argument, the folder/],
   [
     "an unknown template",
