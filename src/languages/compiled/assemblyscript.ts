@@ -5,6 +5,7 @@ import { buildRecipe, cachedBuild, type Built } from "../../tools/bundle/cache.t
 import type { BuiltLanguage } from "../../tools/bundle/language.ts";
 import { readableText } from "../../tools/bundle/readable-files.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
+import { compileAssemblyScript } from "../../tools/bundle/wasm/assemblyscript.ts";
 import { packageVersion } from "./compilers.ts";
 
 export const assemblyScript: BuiltLanguage = {
@@ -39,14 +40,12 @@ export const assemblyScript: BuiltLanguage = {
 const FLAGS = ["-O3", "--runtime", "stub", "--outFile", "servlet.wasm"];
 
 async function compile(entry: string): Promise<Built> {
-  const { default: asc } = await import("assemblyscript/asc");
   const folder = dirname(dirname(entry));
   const inputs = new Set<string>();
   let refused: unknown;
-  let output: Uint8Array | undefined;
-  let diagnostics = "";
-  const { error } = await asc.main([relative(".", entry), ...FLAGS], {
-    readFile: async (name, baseDir) => {
+  const { wasm, diagnostics } = await compileAssemblyScript(
+    [relative(".", entry), ...FLAGS],
+    async (name, baseDir) => {
       const path = join(baseDir, name);
       const text = await readableText(folder, path).catch((reason: unknown) => {
         refused ??= reason;
@@ -54,20 +53,10 @@ async function compile(entry: string): Promise<Built> {
       if (text !== undefined) inputs.add(path);
       return text ?? null;
     },
-    writeFile: (_name, contents) => {
-      if (typeof contents !== "string") output = contents;
-    },
-    listFiles: () => null,
-    stderr: {
-      write: (chunk: string | Uint8Array) => {
-        diagnostics += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
-      },
-    },
-  });
+  );
   if (refused !== undefined) throw refused;
-  if (error !== null || output === undefined) {
-    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics.trim()}`);
-  }
+  if (wasm === undefined)
+    throw new Refusal(`${entry}: AssemblyScript did not compile it:\n${diagnostics}`);
   // The files are read concurrently. Sort them, so that the same sources give the same record.
-  return { output: new Uint8Array(output), inputs: [...inputs].toSorted() };
+  return { output: new Uint8Array(wasm), inputs: [...inputs].toSorted() };
 }

@@ -9,6 +9,7 @@ import { contentHash, readIfThere, writeWhole } from "../cache.ts";
 import { OWN_EXTENSION } from "../own.ts";
 import { Refusal } from "../refusal.ts";
 import type { Manifest } from "../../../server/kernel/servlets/manifest.ts";
+import { compileAssemblyScript } from "../wasm/assemblyscript.ts";
 import { outline, rewrite } from "../wasm/binary.ts";
 import { FEATURES, inFolder, optimise, tool, version } from "../wasm/binaryen.ts";
 import {
@@ -50,7 +51,9 @@ export async function asPlugin(
 
 /** Digest of everything that a plugin depends on, other than its component and its variables. */
 async function ingredients(): Promise<string> {
-  const wasm = ["binary", "binaryen", "bytes"].map((name) => join("../wasm", name));
+  const wasm = ["assemblyscript", "binary", "binaryen", "bytes"].map((name) =>
+    join("../wasm", name),
+  );
   const own = ["component", "glue", "layout", "plugin", "texts", "tools", "values", ...wasm].map(
     (name) => name + OWN_EXTENSION,
   );
@@ -156,23 +159,11 @@ function argument({ args }: ModuleInstance, name: string): CoreInstance {
 
 /** Compiles the glue; with its own memory if the component has none. */
 async function compile(source: string, importsMemory: boolean): Promise<Uint8Array> {
-  const { default: asc } = await import("assemblyscript/asc");
-  let output: Uint8Array | undefined;
-  let diagnostics = "";
   const flags = ["-O2", "--runtime", "stub", ...(importsMemory ? ["--importMemory"] : [])];
-  const { error } = await asc.main(["glue.ts", ...flags, "--outFile", "glue.wasm"], {
-    readFile: (name) => (name === "glue.ts" ? source : null),
-    writeFile: (_name, contents) => {
-      if (typeof contents !== "string") output = contents;
-    },
-    listFiles: () => null,
-    stderr: {
-      write: (chunk: string | Uint8Array) => {
-        diagnostics += typeof chunk === "string" ? chunk : new TextDecoder().decode(chunk);
-      },
-    },
-  });
-  if (error !== null || output === undefined)
-    throw new Error(`the glue of a component: ${diagnostics}`);
-  return output;
+  const { wasm, diagnostics } = await compileAssemblyScript(
+    ["glue.ts", ...flags, "--outFile", "glue.wasm"],
+    (name) => (name === "glue.ts" ? source : null),
+  );
+  if (wasm === undefined) throw new Error(`the glue of a component: ${diagnostics}`);
+  return wasm;
 }
