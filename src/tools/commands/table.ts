@@ -2,7 +2,7 @@ import type { Lists } from "../../server/kernel/core/model.ts";
 import { printable, printableLines } from "../../server/kernel/core/text.ts";
 import { isForModels } from "../../server/kernel/core/views.ts";
 import { tokensOf } from "../../server/kernel/servlets/concerns.ts";
-import type { Member } from "../bundle/bundle.ts";
+import { catalogOf, type Member } from "../bundle/bundle.ts";
 import { isInterpreted } from "../bundle/source.ts";
 
 /**
@@ -22,7 +22,10 @@ const isRestored = ({ manifest }: Member["found"], { unrestorable }: Member["pre
 export const preparedBytes = ({ source }: Member["found"], { patch, wasm }: Member["prepared"]) =>
   (patch?.bytes.length ?? 0) + (isInterpreted(source) ? 0 : wasm.length);
 
-/** An estimate of the tokens that its tools add to a conversation; Infinity if a schema is too large. */
+/**
+ * An estimate of the tokens that the tools of these lists, as clients see them, add to a conversation; Infinity if a
+ * schema is too large.
+ */
 export const tokensOfTools = ({ tools }: Lists): number =>
   tools.filter(isForModels).reduce((sum, tool) => sum + (tokensOf(tool) ?? Infinity), 0);
 
@@ -44,18 +47,21 @@ export function aligned(rows: readonly string[][], left = Infinity): string[] {
 /** The table of the bundle for the terminal. */
 export function table(members: readonly Member[]): string {
   const count = (list: unknown[] | undefined) => (list === undefined ? "?" : String(list.length));
-  const rows = members.map(({ found, dialect, prepared, size, lists }) => [
-    printable(found.name),
-    dialect,
-    count(lists?.tools),
-    lists === undefined ? "?" : String(tokensOfTools(lists)),
-    count(lists && [...lists.resources, ...lists.resourceTemplates]),
-    count(lists?.prompts),
-    isRestored(found, prepared) ? "restored" : "new",
-    kilobytes(size.before),
-    kilobytes(preparedBytes(found, prepared)),
-    kilobytes(size.gzip),
-  ]);
+  const rows = members.map((member) => {
+    const { found, dialect, prepared, size, lists } = member;
+    return [
+      printable(found.name),
+      dialect,
+      count(lists?.tools),
+      lists === undefined ? "?" : String(tokensOfTools(catalogOf([member]).lists)),
+      count(lists && [...lists.resources, ...lists.resourceTemplates]),
+      count(lists?.prompts),
+      isRestored(found, prepared) ? "restored" : "new",
+      kilobytes(size.before),
+      kilobytes(preparedBytes(found, prepared)),
+      kilobytes(size.gzip),
+    ];
+  });
   // Count a shared file once, such as an interpreter.
   const files = new Map(
     members.flatMap(

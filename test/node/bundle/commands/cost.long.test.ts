@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LANGUAGES } from "../../../../src/languages/index.ts";
-import { makeBundle } from "../../../../src/tools/bundle/bundle.ts";
+import { catalogOf, makeBundle } from "../../../../src/tools/bundle/bundle.ts";
 import { costOf, type Cost } from "../../../../src/tools/commands/cost.ts";
 import { costRows } from "../../../../src/tools/commands/report.ts";
 import { table, tokensOfTools } from "../../../../src/tools/commands/table.ts";
@@ -190,4 +190,16 @@ describe("plugins/code", async () => {
     expect(table([member!])).toMatch(new RegExp(`^code +hyper-v2 +4 +${tokens} `, "m"));
     expect(row).toMatch(/^code +hyper-v2 +\? +\? /);
   });
+});
+
+test("the table of the bundle has no tokens of tools that models do not see", async () => {
+  const [member] = await makeBundle({
+    folders: ["plugins/reminders"],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
+  });
+  const tokens = tokensOfTools(catalogOf([member!]).lists);
+  expect(tokens).toBeLessThan(tokensOfTools(member!.lists!));
+  expect(table([member!])).toMatch(new RegExp(`^reminders +hyper-v2 +4 +${tokens} `, "m"));
 });
