@@ -204,7 +204,7 @@ async function taken(folder: string, from: string, isDryRun: boolean): Promise<s
     isDryRun ? `${folder} would have:` : `${folder} is made:`,
     ...[...files.keys()].toSorted().map((name) => `  ${name}`),
     "",
-    ...(isDryRun ? ["servlet.json:", String(files.get("servlet.json"))] : []),
+    ...(isDryRun ? ["servlet.json:", withSchema(String(files.get("servlet.json")), folder)] : []),
     ...notes,
     ...(isDryRun ? [] : ["", "Next:", `  npm run dev      serves it at http://localhost:8787/mcp`]),
   ].join("\n");

@@ -69,9 +69,9 @@ test("a server is taken with the files that it needs, and its author is told wha
 test("--dry-run makes nothing, and what cannot be taken says why", async () => {
   const from = await folderOf(FILES);
   const to = await folderOf({});
-  expect(await newServlet("taken", [to], { from, dryRun: true })).toMatch(
-    /would have:\n {2}package\.json\n/,
-  );
+  const told = await newServlet("taken", [to], { from, dryRun: true });
+  expect(told).toMatch(/would have:\n {2}package\.json\n/);
+  expect(told).toMatch(/"\$schema": ".*servlet\.schema\.json"/);
   await expect(stat(join(to, "taken"))).rejects.toThrow("ENOENT");
   const take = (path: string) => newServlet("taken", [to], { from: path });
   await expect(take("no/such")).rejects.toThrow("no/such: there is no such folder or file");
