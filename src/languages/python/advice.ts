@@ -1,12 +1,12 @@
 /** Error messages for modules and packages that servlets cannot use, with alternatives. */
+import { DOCS } from "../../tools/bundle/own.ts";
 
 const SOCKETS = "it needs sockets, which a servlet does not have: from edge_servlets import fetch";
 const NUMBERS =
   "it is compiled for a computer, not for a servlet: use lists, statistics and sqlite3";
 const MODELS =
   "its version 2 is compiled for a computer: use dataclasses, or pydantic 1 (pydantic<2)";
-const PROTOCOL =
-  "the server speaks the protocol, and knows its callers: write tools, resources and prompts, as docs/python.md says";
+const PROTOCOL = `the server speaks the protocol, and knows its callers: write tools, resources and prompts, as ${DOCS}/python.md says`;
 const MAIL = "a servlet sends and reads no mail by itself: have a service do it, by fetch";
 const LOGS =
   "a servlet writes no files of logs: what `logging` and `print` write is in the server's log";

@@ -1,6 +1,7 @@
 /** Checks of an author's modules by patterns of their text; each finding has a file and a line. */
 import type { Manifest } from "../../server/kernel/servlets/manifest.ts";
 import { variableOf } from "../../server/kernel/servlets/variables.ts";
+import { DOCS } from "../../tools/bundle/own.ts";
 
 /** A line of a file, for messages. */
 export interface SourceLine {
@@ -107,7 +108,7 @@ type Advice = readonly [pattern: RegExp, instead: string, unless?: RegExp];
 
 const LOCALES: Advice = [
   /toLocale\w*String\(\s*[^)\s]|\bIntl\.\w+|\.localeCompare\([^(),\n]*,/g,
-  "servlets have no Intl, so locales are not known: use a package (docs/packages.md)",
+  `servlets have no Intl, so locales are not known: use a package (${DOCS}/packages.md)`,
   // It handles the absence of Intl.
   /\btypeof\s+Intl\b/,
 ];
@@ -116,7 +117,7 @@ const LOCALES: Advice = [
 const ADVICE: readonly Advice[] = [
   [
     /\bnew\s+OAuthProvider\b|\bwithMcpAuth\(|\bmcpAuthRouter\(|\brequireBearerAuth\(/g,
-    "sign-in is the server's, in front of its servlets, and this one is left out: docs/access.md",
+    `sign-in is the server's, in front of its servlets, and this one is left out: ${DOCS}/access.md`,
   ],
   [
     /\bthis\.props\.(?!principal)\w+/g,
@@ -128,7 +129,7 @@ const ADVICE: readonly Advice[] = [
   ],
   [
     /\bextra\??\.authInfo\??\.token\b/g,
-    "the caller's token is not given to servlets: use an account (docs/accounts.md)",
+    `the caller's token is not given to servlets: use an account (${DOCS}/accounts.md)`,
   ],
   [
     /\bextra\??\.sessionId\b/g,

@@ -43,6 +43,16 @@ test("the pages of docs/compare compare the same points, and say the same of thi
   for (const table of tables) expect(table).toEqual(tables[0]);
 });
 
+test("messages of the commands name documents where a project has them", async () => {
+  const wrong: string[] = [];
+  for await (const file of glob("src/{languages,tools}/**/*.ts")) {
+    const code = (await readFile(file, "utf8")).replaceAll(/^\s*(?:\/?\*|\/\/).*$/gm, "");
+    for (const [name] of code.matchAll(/(?<![\w/}-])docs\/[\w-]+\.md/g))
+      wrong.push(`${file}: ${name}`);
+  }
+  expect(wrong).toEqual([]);
+});
+
 test("README.md is short", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(150);
 });
