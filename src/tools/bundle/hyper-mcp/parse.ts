@@ -51,7 +51,9 @@ function parsed(file: string, text: string): unknown {
       } catch {
         // JSON is also YAML, whose parser reports the line and column.
         parseYaml(file, text, "JSON");
-        throw new Refusal(`${file}: it is not valid JSON: correct it`);
+        throw new Refusal(
+          `${file}: it is not valid JSON: remove comments, and commas before } or ], or name it .yaml, which may have them`,
+        );
       }
       // JSON.parse would keep one of two plugins with the same name.
       return parseYaml(file, text, "JSON");

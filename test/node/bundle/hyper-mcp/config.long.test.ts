@@ -207,7 +207,12 @@ describe("is refused, without any of the file's values:", () => {
       '{"auths": {"https://a": {"token": "hush"',
       /not valid JSON: correct line 1/,
     ],
-    ["a comma too many", "config.json", '{"plugins": {},\n"hush": "hush",}', /not valid JSON/],
+    [
+      "a comma too many",
+      "config.json",
+      '{"plugins": {},\n"hush": "hush",}',
+      /not valid JSON: remove comments, and commas before } or ]/,
+    ],
     [
       "a plugin that is there twice",
       "config.json",
