@@ -120,7 +120,7 @@ const ADVICE: readonly Advice[] = [
     `sign-in is the server's, in front of its servlets, and this one is left out: ${DOCS}/access.md`,
   ],
   [
-    /\bthis\.props\.(?!principal)\w+/g,
+    /\bthis\.props[!?]?\.(?!principal)\w+/g,
     "`this.props` has the caller's `principal` and nothing of a sign-in of its own",
   ],
   [
@@ -128,7 +128,7 @@ const ADVICE: readonly Advice[] = [
     "servlets see no headers of HTTP: put the value into env_vars, or ask for it",
   ],
   [
-    /\bextra\??\.authInfo\??\.token\b/g,
+    /\bextra\??\.authInfo[!?]?\.token\b/g,
     `the caller's token is not given to servlets: use an account (${DOCS}/accounts.md)`,
   ],
   [

@@ -90,3 +90,12 @@ test("a server is taken whose package.json has other members than it should", as
     expect(await readFile(join(to, name, "src/index.ts"), "utf8")).toBe(server);
   }
 });
+
+test("each way to read what a sign-in gave is warned of", async () => {
+  const uses = ["this.props.name", "this.props!.name", "this.props?.name", "extra.authInfo!.token"];
+  for (const [at, use] of uses.entries()) {
+    const from = await folderOf({ ...FILES, "src/index.ts": `${SERVER}void (() => ${use});\n` });
+    const told = await newServlet(`taken${at}`, [await folderOf({})], { from });
+    expect(told).toMatch(/^src\/index\.ts:20: .*(principal|token)/m);
+  }
+});
