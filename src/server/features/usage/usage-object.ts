@@ -3,6 +3,7 @@ import {
   type Dimension,
   type Report,
   SPANS,
+  type StoredSize,
   type Sums,
   type UsageSpan,
   type WaitStatus,
@@ -14,6 +15,7 @@ import { limits } from "./limits.ts";
 import { beginningOf, printable } from "../../kernel/core/text.ts";
 import { Alarm } from "../../kernel/storage/alarm.ts";
 import { originalOf } from "../../kernel/storage/copies.ts";
+import { isDue } from "../../kernel/storage/tables.ts";
 import type { Sealer } from "../../kernel/storage/vault.ts";
 import {
   CallLog,
@@ -110,13 +112,8 @@ export class Usage extends DurableObject<UsageEnv> {
         })),
         ...named.filter(({ by, name }) => by !== "caller" || isKnown(name)),
       ]);
-      for (const { object, servlet, caller, bytes } of stored) {
-        const row = [object, servlet, caller, bytes];
-        this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
-      }
+      this.#setStored(stored);
       this.#setWaiting(waiting, now);
-      this.#sql.exec("DELETE FROM stored WHERE bytes = 0");
-      this.#keepMost("stored", "object", "bytes", USAGE_OBJECTS);
       for (const one of errors.filter(({ caller }) => isKnown(caller))) {
         const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
@@ -146,11 +143,22 @@ export class Usage extends DurableObject<UsageEnv> {
     });
   }
 
+  #setStored(stored: readonly StoredSize[]): void {
+    for (const { object, servlet, caller, bytes } of stored) {
+      const row = [object, servlet, caller, bytes];
+      if (bytes === 0) this.#sql.exec("DELETE FROM stored WHERE object = ?", object);
+      else this.#sql.exec("INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?)", ...row);
+    }
+    if (isDue(stored.length, USAGE_OBJECTS))
+      this.#keepMost("stored", "object", "bytes", USAGE_OBJECTS);
+  }
+
   #setWaiting(waiting: readonly WaitStatus[], now: number): void {
     for (const { task, servlet, tool, caller, until } of waiting) {
       const row = [task, servlet, tool, caller, until];
       this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
     }
+    if (!isDue(waiting.length, limits.waitingTasks)) return;
     this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
     this.#keepMost("waiting", "task", "until", limits.waitingTasks);
   }

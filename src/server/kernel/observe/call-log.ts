@@ -1,5 +1,6 @@
 /** The log of the server's last calls: caller, tool, outcome, duration, and the error that the caller got. */
 import { limits } from "../core/limits.ts";
+import { isDue } from "../storage/tables.ts";
 import type { Sealer } from "../storage/vault.ts";
 import type { EndedCall } from "./counted.ts";
 
@@ -57,8 +58,6 @@ type Row = Omit<EndedCall, "error"> & { nth: number; error: ArrayBuffer | null }
 export class CallLog {
   readonly #sql: SqlStorage;
   readonly #sealer: Sealer | undefined;
-  /** The number of calls added since the table was last trimmed; infinite before the first trim. */
-  #added = Infinity;
 
   constructor(sql: SqlStorage, sealer: Sealer | undefined) {
     this.#sql = sql;
@@ -78,30 +77,28 @@ export class CallLog {
       }),
     );
     return (isKnown) => {
-      for (const { row } of rows.filter(({ caller }) => isKnown(caller))) {
+      const known = rows.filter(({ caller }) => isKnown(caller));
+      for (const { row } of known)
         this.#sql.exec(
           "INSERT INTO calls SELECT ?1, IFNULL(MAX(nth), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM calls WHERE at = ?1",
           ...row,
         );
-        this.#added++;
-      }
-      if (this.#added > limits.loggedCalls * SPARE) this.#trim();
+      this.#sql.exec("DELETE FROM calls WHERE at < ?", Date.now() - KEPT_MS);
+      if (isDue(known.length, limits.loggedCalls)) this.#trim();
     };
   }
 
   /**
-   * Deletes expired calls, then the oldest calls of the callers with the most calls, until a tenth of
-   * `limits.loggedCalls` is free. A caller who calls often does not displace the calls of other callers.
+   * Deletes the oldest calls of the callers with the most calls, until a tenth of `limits.loggedCalls` is free. A caller
+   * who calls often does not displace the calls of other callers.
    */
   #trim(): void {
-    this.#sql.exec("DELETE FROM calls WHERE at < ?", Date.now() - KEPT_MS);
     const ranked =
       "SELECT at, nth, ROW_NUMBER() OVER (PARTITION BY caller ORDER BY at DESC, nth DESC) AS rank FROM calls";
     this.#sql.exec(
       `DELETE FROM calls WHERE (at, nth) IN (SELECT at, nth FROM (${ranked}) ORDER BY rank, at DESC LIMIT -1 OFFSET ?)`,
       Math.floor(limits.loggedCalls * (1 - SPARE)),
     );
-    this.#added = 0;
   }
 
   /** The page of calls that match the query, the newest first. */
