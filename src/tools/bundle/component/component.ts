@@ -2,7 +2,7 @@
  * Reads a component of the WebAssembly component model: its core modules, how they are linked, what it imports and exports.
  * Format: https://github.com/WebAssembly/component-model/blob/main/design/mvp/Binary.md
  */
-import { Reader, sections, type Section } from "../wasm/bytes.ts";
+import { eachSection, Reader, type Section } from "../wasm/bytes.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A type of values. Types of the same name in an interface are one object. */
@@ -78,8 +78,10 @@ interface Item {
 /** The state that the readers of all parts of a component share. */
 interface Whole {
   instances: CoreInstance[];
-  /** How many more items may be read: those of a nested component are read for each of its instances. */
-  items: number;
+  /** How many more bytes of definitions may be read: those of a nested component are read for each of its instances. */
+  bytes: number;
+  /** The bytes of all instances of core modules: each is linked with its own copy. */
+  modules: number;
 }
 /** Makes an instance from what is imported under each name. */
 type Component = (args: (name: string, description: Description) => Item) => Instance;
@@ -94,10 +96,16 @@ const CORE_SORTS = [
   ...(["core type", "core module", "core instance"] as const),
 ];
 
-/** Items of a component: one in Python has 4,000. */
-const ITEMS = 100_000;
-/** Values in one value of a type, with a list counted as one element. */
-const TYPE_PARTS = 10_000;
+/** Bytes of a component's definitions: one in Python has 4,000 items. */
+const DEFINITION_BYTES = 10_000_000;
+/** What a section or an item counts for at least, as it takes time and memory however short it is. */
+const ITEM_BYTES = 100;
+/** Bytes of all instances of core modules, with their debug information. */
+const MODULE_BYTES = 1 << 28;
+/** Instances of core modules: components of languages with shared libraries have dozens. */
+const MOST_INSTANCES = 500;
+/** Values in one value of a type, with a list counted as one element. An enum of 2,000 cases is compiled in seconds. */
+const TYPE_PARTS = 2000;
 
 export interface ComponentOutline {
   /** Instances of core modules, in the order in which they start. */
@@ -110,22 +118,31 @@ export interface ComponentOutline {
 export const isComponent = (wasm: Uint8Array): boolean =>
   wasm.length >= 8 && wasm[0] === 0 && wasm[1] === 0x61 && wasm[4] === 0x0d && wasm[6] === 1;
 
+/** A message may hold names that the component gives. */
+const MESSAGE_CHARACTERS = 1000;
+
 /** Does something with a component's bytes; throws a `Refusal` where they are not one. */
 export const withComponent = <T>(work: () => T | Promise<T>): Promise<T> =>
   Promise.try(work).catch((error: Error) => {
-    if (error instanceof Refusal) throw error;
+    if (error instanceof Refusal)
+      throw error.message.length > MESSAGE_CHARACTERS
+        ? new Refusal(`${error.message.slice(0, MESSAGE_CHARACTERS)}…`)
+        : error;
+    if (error instanceof RangeError)
+      throw new Refusal("the component is nested too deeply: build it with simpler types");
     throw new Refusal(`it is not a whole component (${error.message}): build or copy it again`);
   });
 
 /** Throws a `Refusal` for a component that uses what is not supported, and an `Error` for what is not one. */
 export function readComponent(wasm: Uint8Array): ComponentOutline {
-  const whole: Whole = { instances: [], items: ITEMS };
+  const whole: Whole = { instances: [], bytes: DEFINITION_BYTES, modules: 0 };
   const exported = componentOf(wasm, undefined, whole)(imported);
   return {
     instances: whole.instances.filter((one) => "module" in one),
     exports: [...exported].flatMap(([name, { sort, item }]) => {
       if (sort === "function") return [{ name, function: item as ComponentFunction }];
       if (sort !== "instance") return [];
+      count(whole, ITEM_BYTES * (item as Instance).size);
       return [...(item as Instance)].flatMap(([inner, one]) =>
         one.sort === "function"
           ? [{ interface: name, name: inner, function: one.item as ComponentFunction }]
@@ -157,7 +174,7 @@ const componentOf =
   (args) => {
     const scope = newScope(outer, whole);
     const exports: Instance = new Map();
-    for (const section of sections(wasm)) readSection(section, { scope, exports, args });
+    for (const section of eachSection(wasm)) readSection(section, { scope, exports, args });
     return exports;
   };
 
@@ -167,12 +184,19 @@ interface Making {
   args: Parameters<Component>[0];
 }
 
+/** Counts bytes of definitions. Throws a `Refusal` for too many. */
+function count(whole: Whole, bytes: number): void {
+  whole.bytes -= bytes;
+  if (whole.bytes < 0) throw new Refusal("the component is too large: build it with fewer parts");
+}
+
 function readSection({ id, body }: Section, { scope, exports, args }: Making): void {
   const reader = new Reader(body);
+  count(scope.whole, ITEM_BYTES);
   const list = (one: () => void) => {
+    count(scope.whole, body.length);
     for (let left = reader.number(); left > 0; left--) {
-      if (--scope.whole.items < 0)
-        throw new Refusal("the component is too large: build it with fewer parts");
+      count(scope.whole, ITEM_BYTES);
       one();
     }
   };
@@ -236,6 +260,9 @@ function sorted(reader: Reader, scope: Scope): Item {
 function coreInstance(reader: Reader, scope: Scope): CoreInstance {
   if (reader.byte() === 0) {
     const module = scope["core module"][reader.number()] as Uint8Array;
+    scope.whole.modules += module.length;
+    if (scope.whole.modules > MODULE_BYTES || scope.whole.instances.length >= MOST_INSTANCES)
+      throw new Refusal("the component is too large: build it with fewer parts");
     const args = reader.list(() => {
       const name = reader.text();
       reader.byte();
@@ -401,6 +428,9 @@ function definedType(reader: Reader, scope: Scope): unknown {
 
 const typeSizes = new WeakMap<object, number>();
 
+/** Values in one value of a type, or in the parameters and the result of a function. */
+export const typeSize = (type: object): number => typeSizes.get(type) ?? 1;
+
 /** A type of bounded size: types that are made of each other could be of any. */
 function bounded<T>(type: T): T {
   const inner: unknown[] =
@@ -410,7 +440,7 @@ function bounded<T>(type: T): T {
         )
       : [];
   const size = inner.reduce<number>(
-    (sum, one) => sum + (typeof one === "object" && one !== null ? (typeSizes.get(one) ?? 1) : 1),
+    (sum, one) => sum + (typeof one === "object" && one !== null ? typeSize(one) : 1),
     1,
   );
   if (size > TYPE_PARTS)
@@ -443,6 +473,7 @@ function instanceType(reader: Reader, outer: Scope): InstanceType {
   });
   return (module) => {
     for (const { resource } of own.keys()) resource.module ||= module;
+    count(outer.whole, ITEM_BYTES * exports.size);
     return new Map(
       [...exports].map(([name, { sort, of }]) => [
         name,

@@ -26,9 +26,27 @@ const NOT_OFFERED = ["not-supported", "unsupported", "access-denied"];
 const library = ["memory.as", "wasi.as"]
   .map((name) => readFileSync(join(import.meta.dirname, name), "utf8"))
   .join("\n");
-const offered = new Set(
-  [...library.matchAll(/^function (wasi_\w+)\(/gm)].map((found) => found[1]!),
+
+/** The core types of each function that is offered, as `signature` writes them. */
+const offered = new Map(
+  [...library.matchAll(/^function (wasi_\w+)\((.*?)\): (\w+) \{/gm)].map(
+    ([, name, params, result]) => [
+      name!,
+      signature(
+        [...params!.matchAll(/: (\w+)/g)].map(([, type]) => type!),
+        result!,
+      ),
+    ],
+  ),
 );
+
+/** The types of a function in AssemblyScript, with those of Wasm for integers. */
+function signature(params: readonly string[], result = "void"): string {
+  return `${params.join(",")}->${result}`.replaceAll("u", "i");
+}
+
+/** Functions that are made for core modules: all of WASI 0.2 has 250. */
+const MOST_LOWERED = 2000;
 
 /** The function that sends requests. */
 const HANDLE = "wasi_http_outgoing_handler_handle";
@@ -152,6 +170,8 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     if (call.call === "drop") return "drop_handle";
     const known = calls.get(call);
     if (known !== undefined) return known;
+    if (calls.size === MOST_LOWERED)
+      throw new Refusal("the component is too large: build it with fewer imports");
     const name = `lower_${calls.size}`;
     calls.set(call, name);
     const { of, realloc } = call;
@@ -162,9 +182,15 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     const target = implementation(of);
     hasHttp ||= target === HANDLE;
     const given = params.map((_, at) => `a${at}`).join(", ");
-    const body = offered.has(target)
-      ? `which = ${reallocIndex(realloc)}; ${result === undefined ? "" : "return "}${target}(${given});`
-      : notOffered(of, params.length, result);
+    const types = offered.get(target);
+    if (types !== undefined && types !== signature(params, result))
+      throw new Refusal(
+        `the component imports ${of.name} of ${of.module} with other types than those of WASI 0.2: build it for WASI 0.2`,
+      );
+    const body =
+      types !== undefined
+        ? `which = ${reallocIndex(realloc)}; ${result === undefined ? "" : "return "}${target}(${given});`
+        : notOffered(of, params.length, result);
     code.push(`export function ${name}(${all}): ${result ?? "void"} { ${body} }`);
     return name;
   };

@@ -88,6 +88,10 @@ async function pluginOf(
   };
   const starts: Place[] = [];
   const linked = parts.instances.map((one) => {
+    if (!WebAssembly.validate(one.module as Uint8Array<ArrayBuffer>))
+      throw new Refusal(
+        "the component has a core module that is not valid: build or copy it again",
+      );
     const { imports, memories: defined, start } = outline(one.module);
     if (defined.length > 0) memories.add(names.get(one)!);
     const place = (item: Place) => placeIn(argument(one, item.module), item.name);

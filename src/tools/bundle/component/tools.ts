@@ -1,6 +1,7 @@
 /** The tools of a component: their names and JSON Schemas, from the types of its functions. */
 import { Refusal } from "../refusal.ts";
-import type { ComponentOutline, NamedType, ValueType } from "./component.ts";
+import { oncePer } from "../../../server/kernel/core/once-per.ts";
+import { typeSize, type ComponentOutline, type NamedType, type ValueType } from "./component.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 type Exported = ComponentOutline["exports"][number];
@@ -130,6 +131,8 @@ export function componentTool(one: Exported): object {
 
 /** Each has a schema and code of its own. No client shows more. */
 const MOST_TOOLS = 200;
+/** Parts of the types of all tools: each has a place in a schema, and code. */
+const MOST_PARTS = 50_000;
 
 /** The exported functions that are tools. Throws a `Refusal` for none, and for too many. */
 export function componentTools({ exports }: ComponentOutline): Exported[] {
@@ -144,6 +147,10 @@ export function componentTools({ exports }: ComponentOutline): Exported[] {
     throw new Refusal(
       `the component exports ${found.length} functions, and at most ${MOST_TOOLS} can be tools: export fewer`,
     );
+  if (found.reduce((sum, one) => sum + typeSize(one.function.type), 0) > MOST_PARTS)
+    throw new Refusal(
+      "the types of the component's functions have too many parts together: export fewer or simpler functions",
+    );
   if (found.length > 0) return found;
   throw new Refusal(
     "the component exports no function that could be a tool: export functions of values, without resources",
@@ -151,12 +158,13 @@ export function componentTools({ exports }: ComponentOutline): Exported[] {
 }
 
 /** True if a type has a resource in it, which no JSON can stand for. */
-function hasHandle(type: ValueType | undefined): boolean {
-  if (type === undefined) return false;
+const hasHandle = (type: ValueType | undefined): boolean => type !== undefined && holdsHandle(type);
+
+const holdsHandle = oncePer((type: ValueType): boolean => {
   if (type.kind === "record") return type.fields.some((one) => hasHandle(one.type));
   if (type.kind === "variant") return type.cases.some((one) => hasHandle(one.type));
   if (type.kind === "tuple") return type.of.some(hasHandle);
   if (type.kind === "list" || type.kind === "option") return hasHandle(type.of);
   if (type.kind === "result") return hasHandle(type.ok) || hasHandle(type.err);
   return type.kind === "handle";
-}
+});

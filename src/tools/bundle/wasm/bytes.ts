@@ -37,7 +37,10 @@ export class Reader {
     return utf8.decode.decode(this.take(this.number()));
   }
   list<T>(one: () => T): T[] {
-    return Array.from({ length: this.number() }, one);
+    // Without room for the number that the file claims: its elements may be missing.
+    const found: T[] = [];
+    for (let left = this.number(); left > 0; left--) found.push(one());
+    return found;
   }
 }
 
@@ -66,12 +69,13 @@ export interface Section {
   body: Uint8Array;
 }
 
-export function sections(wasm: Uint8Array): Section[] {
+export const sections = (wasm: Uint8Array): Section[] => [...eachSection(wasm)];
+
+/** The sections one by one, for readers that stop at too many. */
+export function* eachSection(wasm: Uint8Array): Generator<Section> {
   const reader = new Reader(wasm, 8);
-  const found: Section[] = [];
   while (reader.at < wasm.length) {
     const id = reader.byte();
-    found.push({ id, body: reader.take(reader.number()) });
+    yield { id, body: reader.take(reader.number()) };
   }
-  return found;
 }

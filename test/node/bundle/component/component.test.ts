@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { componentTools } from "../../../../src/tools/bundle/component/tools.ts";
-import { leb } from "../../../../src/tools/bundle/wasm/bytes.ts";
+import { leb, text } from "../../../../src/tools/bundle/wasm/bytes.ts";
 import type { CallToolResult } from "../../../../src/server/kernel/core/model.ts";
 import {
   loadServlet,
@@ -387,6 +387,148 @@ describe("refusals", () => {
     for (let level = 0; level < 40; level++)
       component = [...PREAMBLE, ...section(4, component), ...section(5, [2, 0, 0, 0, 0, 0, 0])];
     expect(await refusalOf(Uint8Array.from(component))).toContain("too large");
+  });
+
+  const component = (...sections: number[][]) => Uint8Array.from([...PREAMBLE, ...sections.flat()]);
+  /** A component with so many instances of this one. */
+  const instances = (inner: Uint8Array, count: number) =>
+    component(
+      section(4, [...inner]),
+      section(5, [...leb(count), ...Array<number[]>(count).fill([0, 0, 0]).flat()]),
+    );
+  const names = Array.from({ length: 10_000 }, (_, at) => text(`n${at}`));
+  /** A function without parameters, imported, and an instance with it under many names. */
+  const functions = [
+    section(7, [1, 0x40, 0, 1, 0]),
+    section(10, [1, 0, ...text("wasi:cli/one@0.2.0"), 1, 0]),
+    section(5, [1, 1, ...leb(names.length), ...names.flatMap((one) => [0, ...one, 1, 0])]),
+  ];
+  const interfaceOfMany = section(7, [
+    ...[2, 0x40, 0, 1, 0, 0x42, ...leb(names.length + 1), 2, 3, 2, 1, 0],
+    ...names.flatMap((one) => [4, 0, ...one, 1, 0]),
+  ]);
+  const times = (count: number, one: (at: number) => number[]) => [
+    ...leb(count),
+    ...Array.from({ length: count }, (_, at) => one(at)).flat(),
+  ];
+
+  test.each<[string, () => Uint8Array, string]>([
+    [
+      "instances of a component of many custom sections",
+      () => instances(component(Array(100_000).fill([0, 0]).flat()), 20_000),
+      "too large",
+    ],
+    [
+      "instances of a component with an instance of many items",
+      () => instances(component(...functions.slice(0, 1), ...functions.slice(2)), 20_000),
+      "component",
+    ],
+    [
+      "an instance of many functions under many names",
+      () =>
+        component(
+          ...functions,
+          section(
+            11,
+            times(40_000, (at) => [0, ...text(`x${at}`), 5, 0, 0]),
+          ),
+        ),
+      "too large",
+    ],
+    [
+      "an interface of many functions under many names",
+      () =>
+        component(
+          interfaceOfMany,
+          section(
+            10,
+            times(40_000, (at) => [0, ...text(`x${at}`), 5, 1]),
+          ),
+        ),
+      "too large",
+    ],
+    [
+      "many instances of core modules",
+      () =>
+        component(
+          section(1, [...PREAMBLE.slice(0, 4), 1, 0, 0, 0]),
+          section(
+            2,
+            times(1000, () => [0, 0, 0]),
+          ),
+        ),
+      "too large",
+    ],
+    [
+      "lists in lists that claim to be long",
+      () => component(section(7, [1, ...times(12, () => [0x42, ...leb(33_000_000), 1]).slice(1)])),
+      "ends too early",
+    ],
+    [
+      "components in components",
+      () => {
+        let inner: Uint8Array = component();
+        const instance = Uint8Array.from(section(5, [1, 0, 0, 0]));
+        for (let level = 0; level < 3000; level++)
+          inner = Buffer.concat([
+            Uint8Array.from([...PREAMBLE, 4, ...leb(inner.length)]),
+            ...[inner, instance],
+          ]);
+        return inner;
+      },
+      "nested too deeply",
+    ],
+    [
+      "a name of a million characters",
+      () =>
+        component(
+          section(7, [1, 0x40, 0, 1, 0]),
+          section(10, [1, 0, ...text("x".repeat(1_000_000)), 1, 0]),
+          section(11, [1, 0, ...text("x"), 1, 0, 0]),
+        ),
+      "component",
+    ],
+  ])("%s are refused in time, briefly", { timeout: 5000 }, async (_name, bytes, why) => {
+    const refusal = await refusalOf(bytes());
+    expect(refusal).toContain(why);
+    expect(refusal.length).toBeLessThan(2000);
+  });
+
+  test("types of many parts are refused, of one function and of all", async () => {
+    const cases = (count: number) => [0x6d, ...times(count, (at) => text(`c${at}`))];
+    const exported = (count: number, functions: number) =>
+      component(
+        section(7, [2, ...cases(count), 0x40, 1, ...text("a"), 0, 0, 0x7d]),
+        section(10, [1, 0, ...text("wasi:cli/one@0.2.0"), 1, 1]),
+        section(
+          11,
+          times(functions, (at) => [0, ...text(`f${at}`), 1, 0, 0]),
+        ),
+      );
+    expect(await refusalOf(exported(3000, 1))).toContain("type of too many parts");
+    expect(await refusalOf(exported(1000, 100))).toContain("too many parts together");
+  });
+
+  test("a core module that is not valid is named as that", async () => {
+    // One function type, which is cut off.
+    const core = [...PREAMBLE.slice(0, 4), 1, 0, 0, 0, ...section(1, [1, 0x60])];
+    const bytes = component(
+      section(1, core),
+      section(2, [1, 0, 0, 0]),
+      section(6, [1, 0, 0, 1, 0, ...text("f")]),
+      section(7, [1, 0x40, 0, 1, 0]),
+      section(8, [1, 0, 0, 0, 0, 0]),
+      section(11, [1, 0, ...text("f"), 1, 0, 0]),
+    );
+    expect(await refusalOf(bytes)).toContain("core module that is not valid");
+  });
+
+  test("a function of WASI with other types is refused", async () => {
+    const low = (await readFile("test/node/components/low/low.wasm")).toString("latin1");
+    const odd = low.replaceAll("[method]descriptor.open-at", "[method]descriptor.stat-at");
+    expect(await refusalOf(Buffer.from(odd, "latin1"))).toMatch(
+      /imports \[method\]descriptor\.stat-at of .* with other types/,
+    );
   });
 
   test("a file that is cut off is refused at every length", async () => {
