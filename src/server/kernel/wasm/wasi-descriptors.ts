@@ -23,7 +23,7 @@ const SEEK_END = 2;
 
 /** A `dirent`, without the name. */
 const DIRENT = 24;
-/** Entries looked up at once for `fd_readdir`. */
+/** Entries looked up at once for `fd_readdir`, at most: no more than there is room for. */
 const LISTED = 100;
 /** Cookies of `.` and `..`; cookies of other entries are their positions plus this offset. */
 const DOT = 1n;
@@ -211,7 +211,9 @@ export const descriptorFunctions: Readonly<Record<string, FileFunction>> = {
     const { guest } = call;
     const size = length >>> 0;
     let filled = 0;
-    for (const entry of listed(call, folderOf(call, fd).node, BigInt.asUintN(64, cookie))) {
+    const { node } = folderOf(call, fd);
+    const most = Math.min(LISTED, Math.ceil(size / (DIRENT + 1)) || 1);
+    for (const entry of listed(call, { folder: node, cookie: BigInt.asUintN(64, cookie), most })) {
       if (filled === size) break;
       const bytes = direntOf(entry).subarray(0, size - filled);
       guest.writable((at >>> 0) + filled, bytes.length).set(bytes);
@@ -229,19 +231,25 @@ interface ListedEntry {
   next: bigint;
 }
 
-/** The entries of a folder after a cookie. */
-function* listed({ files }: FileCall, folder: number, cookie: bigint): Generator<ListedEntry> {
+interface Listing {
+  folder: number;
+  cookie: bigint;
+  most: number;
+}
+
+/** The entries of a folder after a cookie; `most` are looked up at once. */
+function* listed({ files }: FileCall, { folder, cookie, most }: Listing): Generator<ListedEntry> {
   const filetype = filetypeOf({ kind: "folder" });
   const { parent } = files.node(folder);
   if (cookie < DOT) yield { name: ".", node: folder, filetype, next: DOT };
   if (cookie < DOTS) yield { name: "..", node: parent, filetype, next: DOTS };
   let after = cookie < DOTS ? 0n : cookie - DOTS;
   for (;;) {
-    const page = files.list(folder, after, LISTED);
+    const page = files.list(folder, after, most);
     for (const { name, node, kind, position } of page) {
       yield { name, node, filetype: filetypeOf({ kind }), next: position + DOTS };
     }
-    if (page.length < LISTED) return;
+    if (page.length < most) return;
     after = page.at(-1)!.position;
   }
 }

@@ -72,7 +72,10 @@ function kindOf(handle: u32): u32 {
 function dropped(handle: u32): void {
   if ((handle & 7) == 5) {
     if (handle >> 3 >= firstFile()) fd_close(handle >> 3);
-  } else if (kindOf(handle) < BODY) kfree(handle);
+  } else if (kindOf(handle) < BODY) {
+    if (kindOf(handle) == FILE) kfree(slot(handle, 3));
+    kfree(handle);
+  }
 }
 
 // Preview 1 takes and gives its structures in the component's memory: at this address, whose bytes are kept meanwhile.
@@ -699,32 +702,43 @@ function wasi_filesystem_types_descriptor_read_directory(descriptor: u32, to: u3
   okHandle(to, make(FILE, fdOf(descriptor)));
 }
 
+// A stream of entries: 1 file descriptor, 2 cookie after the last entry, 3 entries that were read, 4 their bytes, 5 position
+
 /** Leaves out `.` and `..`, as this interface does. */
 function wasi_filesystem_types_directory_entry_stream_read_directory_entry(stream: u32, to: u32): void {
   store<u8>(to, 0);
   store<u8>(to, 0, 4);
   while (true) {
-    borrowLow();
-    const error = fd_readdir(slot(stream, 1), LOW + 8, LOW_BYTES - 8, kload64(stream + 16), LOW);
-    const used = error == 0 ? load<u32>(LOW) : 0;
-    if (used < 24) {
-      giveBack();
-      return done(to, error, 4);
+    const entry = slot(stream, 3) + slot(stream, 5);
+    const left = slot(stream, 4) - slot(stream, 5);
+    const length = left < 24 ? 0 : <u32>kload64(entry + 16);
+    // The last may be cut off.
+    if (left < 24 + length) {
+      const error = readEntries(stream);
+      if (slot(stream, 4) < 24) return done(to, error, 4);
+      continue;
     }
-    setSlot(stream, 2, load<u64>(LOW + 8));
-    const length = load<u32>(LOW + 8, 16);
-    const type = typeOf(load<u8>(LOW + 8, 20));
-    const name = toKernel(LOW + 32, length);
-    giveBack();
-    const isOwn = (length == 1 && kload8(name) == 46) || (length == 2 && kload8(name) == 46 && kload8(name + 1) == 46);
-    if (!isOwn) {
-      store<u8>(to, 1, 4);
-      store<u8>(to, type, 8);
-      putList(to + 12, fromKernel(name, length), length);
-    }
-    kfree(name);
-    if (!isOwn) return;
+    setSlot(stream, 2, kload64(entry));
+    setSlot(stream, 5, slot(stream, 5) + 24 + length);
+    const name = entry + 24;
+    if ((length == 1 && kload8(name) == 46) || (length == 2 && kload8(name) == 46 && kload8(name + 1) == 46)) continue;
+    store<u8>(to, 1, 4);
+    store<u8>(to, typeOf(kload8(entry + 20)), 8);
+    return putList(to + 12, fromKernel(name, length), length);
   }
+}
+
+/** Reads as many entries at once as there is room for: the host looks some up for each call. */
+function readEntries(stream: u32): u32 {
+  borrowLow();
+  const error = fd_readdir(slot(stream, 1), LOW + 8, LOW_BYTES - 8, kload64(stream + 16), LOW);
+  const used = error == 0 ? load<u32>(LOW) : 0;
+  kfree(slot(stream, 3));
+  setSlot(stream, 3, toKernel(LOW + 8, used));
+  setSlot(stream, 4, used);
+  setSlot(stream, 5, 0);
+  giveBack();
+  return error;
 }
 
 /** The type of a file in this interface, from one of preview 1. */

@@ -303,6 +303,22 @@ describe("folders and state", () => {
       expect((await save(path)).isError).toBe(true);
   });
 
+  test("a large folder is listed in time, each name once", { timeout: 5000 }, async () => {
+    const files = Array.from({ length: 2000 }, (_, at) => [
+      `/data/${"n".repeat(at % 200)}${at}`,
+      "",
+    ]);
+    await stateful.writeFiles(Object.fromEntries(files), { caller: "eve" });
+    const args = { path: "/data/one", text: "" };
+    const { result } = await stateful.callTool("save", args, { caller: "eve" });
+    // The first is what the file has.
+    const [, ...listed] = inResult(result) as string[];
+    const names = listed.map((one) => JSON.parse(one.replace(/ \d+$/, "")));
+    expect(names.toSorted()).toEqual(
+      [...files.map(([path]) => path!.slice("/data/".length)), "one"].toSorted(),
+    );
+  });
+
   test("memory lasts from call to call of a caller", async () => {
     const count = async (caller: string) =>
       inResult((await stateful.callTool("count", {}, { caller })).result);
