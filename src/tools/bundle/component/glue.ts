@@ -34,7 +34,7 @@ const offered = new Map(
       name!,
       signature(
         [...params!.matchAll(/: (\w+)/g)].map(([, type]) => type!),
-        result!,
+        result,
       ),
     ],
   ),
@@ -235,6 +235,7 @@ export function list_tools(): i32 {
   return output();
 }
 export function call_tool(): i32 {
+  nextTurn();
   let name: u32 = 0;
   let args: u32 = 0;
   at = <u32>input_offset() + 11;

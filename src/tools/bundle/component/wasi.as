@@ -31,7 +31,8 @@
 
 // Handles of resources. 1 to 3 are the standard streams, `fd << 3 | 5` is a descriptor, 9 is a pollable that is always
 // ready: those need no memory, so they last when the memory of a start is used for all calls. Any other is the address of a
-// record in the kernel's memory, a multiple of 8, of slots of eight bytes, whose first says what it is.
+// record in the kernel's memory, a multiple of 8, of slots of eight bytes, whose first says what it is. The kernel's memory
+// lasts for one call, and the component's may last: the bits above an address, which is below 64 MiB, tell whose it is.
 
 const READY: u32 = 9;
 const ERROR: u32 = 0;
@@ -42,6 +43,30 @@ const FILE: u32 = 4;
 const APPEND: u32 = 5;
 const BODY: u32 = 6;
 const OTHER: u32 = 7;
+const STALE: u32 = 8;
+
+const TURN_AT: u32 = 27;
+/** The number of the call, which begins again after 15: handles stay positive in 32 bits with a sign. */
+let turn: u32 = 1;
+
+function nextTurn(): void {
+  turn = (turn % 15) + 1;
+}
+
+function isStale(record: u32): bool {
+  return record >> TURN_AT != 0 && record >> TURN_AT != turn;
+}
+
+/** The address of a record; the call ends for one of an earlier call. */
+function addressOf(record: u32): u32 {
+  if (isStale(record)) {
+    beginOut();
+    text("the component uses a resource of an earlier call: make it anew in each call");
+    log_warn(endOut());
+    unreachable();
+  }
+  return record & ((1 << TURN_AT) - 1);
+}
 
 function make(kind: u32, first: u64 = 0, second: u64 = 0): u32 {
   const record = blockOf(96);
@@ -49,15 +74,19 @@ function make(kind: u32, first: u64 = 0, second: u64 = 0): u32 {
   kstore64(record, kind);
   kstore64(record + 8, first);
   kstore64(record + 16, second);
-  return record;
+  return record | (turn << TURN_AT);
+}
+
+function wideSlot(record: u32, index: u32): u64 {
+  return kload64(addressOf(record) + index * 8);
 }
 
 function slot(record: u32, index: u32): u32 {
-  return <u32>kload64(record + index * 8);
+  return <u32>wideSlot(record, index);
 }
 
 function setSlot(record: u32, index: u32, value: u64): void {
-  kstore64(record + index * 8, value);
+  kstore64(addressOf(record) + index * 8, value);
 }
 
 function isRecord(handle: u32): bool {
@@ -65,6 +94,7 @@ function isRecord(handle: u32): bool {
 }
 
 function kindOf(handle: u32): u32 {
+  if (isStale(handle)) return STALE;
   return isRecord(handle) ? slot(handle, 0) : OTHER;
 }
 
@@ -74,7 +104,7 @@ function dropped(handle: u32): void {
     if (handle >> 3 >= firstFile()) fd_close(handle >> 3);
   } else if (kindOf(handle) < BODY) {
     if (kindOf(handle) == FILE) kfree(slot(handle, 3));
-    kfree(handle);
+    kfree(addressOf(handle));
   }
 }
 
@@ -304,7 +334,7 @@ function wasi_io_error_error_to_debug_string(error: u32, to: u32): void {
 
 function isReady(pollable: u32): bool {
   const kind = kindOf(pollable);
-  if (kind == TIMER) return nowOf(1) >= kload64(pollable + 8);
+  if (kind == TIMER) return nowOf(1) >= wideSlot(pollable, 1);
   if (kind == RESPONSE_TIMER) return hasResponse(slot(pollable, 1), false);
   return true;
 }
@@ -315,7 +345,7 @@ function wasi_io_poll_pollable_ready(pollable: u32): u32 {
 
 function wasi_io_poll_pollable_block(pollable: u32): void {
   const kind = kindOf(pollable);
-  if (kind == TIMER) waitUntil(kload64(pollable + 8));
+  if (kind == TIMER) waitUntil(wideSlot(pollable, 1));
   if (kind == RESPONSE_TIMER) hasResponse(slot(pollable, 1), true);
 }
 
@@ -340,7 +370,7 @@ function wasi_io_poll_poll(list: u32, count: u32, to: u32): void {
     for (let n: u32 = 0; n < count; n++) {
       const pollable = load<u32>(list + n * 4);
       const kind = kindOf(pollable);
-      if (kind == TIMER) first = min(first, kload64(pollable + 8));
+      if (kind == TIMER) first = min(first, wideSlot(pollable, 1));
       if (kind == RESPONSE_TIMER) sent = hasResponse(slot(pollable, 1), true);
     }
     if (!sent) waitUntil(first);
@@ -391,9 +421,10 @@ function wasi_io_streams_input_stream_read(stream: u32, most: u64, to: u32): voi
     store<u8>(to, 0);
     return putList(to + 4, fromKernel(slot(stream, 1) + from, length), length);
   }
+  if (kind == STALE) return streamFailed(to, BAD_DESCRIPTOR);
   if (kind != FILE) return closed(to);
   const fd = slot(stream, 1);
-  const offset = kload64(stream + 16);
+  const offset = wideSlot(stream, 2);
   const room = roomFor(fd, offset, most);
   const list = room > 0 ? listOf(1, room) : 0;
   const error = readFile(fd, offset, list, room);
@@ -463,6 +494,7 @@ function wasi_io_streams_output_stream_write(stream: u32, from: u32, length: u32
   store<u8>(to, 0);
   const kind = kindOf(stream);
   if (kind == BODY) return appendTo(slot(stream, 1), from, length);
+  if (kind == STALE) return streamFailed(to, BAD_DESCRIPTOR);
   if (kind == OTHER) {
     borrowLow();
     putList(LOW, from, length);
@@ -471,7 +503,7 @@ function wasi_io_streams_output_stream_write(stream: u32, from: u32, length: u32
   }
   const fd = slot(stream, 1);
   while (length > 0) {
-    let offset = kload64(stream + 16);
+    let offset = wideSlot(stream, 2);
     if (kind == APPEND) {
       const failed = statOf(fd, 0, 0, 0);
       if (failed != 0) return streamFailed(to, failed);
@@ -621,6 +653,7 @@ function codeOf(error: u32): u32 {
 }
 
 const NOT_SUPPORTED: u32 = 58;
+const BAD_DESCRIPTOR: u32 = 8;
 
 /** The result of an operation whose value, if any, is at `value`. */
 function done(to: u32, error: u32, value: u32 = 1): void {
@@ -731,7 +764,7 @@ function wasi_filesystem_types_directory_entry_stream_read_directory_entry(strea
 /** Reads as many entries at once as there is room for: the host looks some up for each call. */
 function readEntries(stream: u32): u32 {
   borrowLow();
-  const error = fd_readdir(slot(stream, 1), LOW + 8, LOW_BYTES - 8, kload64(stream + 16), LOW);
+  const error = fd_readdir(slot(stream, 1), LOW + 8, LOW_BYTES - 8, wideSlot(stream, 2), LOW);
   const used = error == 0 ? load<u32>(LOW) : 0;
   kfree(slot(stream, 3));
   setSlot(stream, 3, toKernel(LOW + 8, used));
@@ -1141,8 +1174,9 @@ function writeHeaders(fields: u32): void {
 function isSame(one: u32, other: u32): bool {
   const length = slot(one, 1);
   if (slot(other, 1) != length) return false;
-  for (let at: u32 = 0; at < length; at++)
-    if (kload8(slot(one, 0) + at) != kload8(slot(other, 0) + at)) return false;
+  const own = slot(one, 0);
+  const theirs = slot(other, 0);
+  for (let at: u32 = 0; at < length; at++) if (kload8(own + at) != kload8(theirs + at)) return false;
   return true;
 }
 

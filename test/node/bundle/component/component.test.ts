@@ -313,9 +313,10 @@ describe("folders and state", () => {
     const { result } = await stateful.callTool("save", args, { caller: "eve" });
     // The first is what the file has.
     const [, ...listed] = inResult(result) as string[];
-    const names = listed.map((one) => JSON.parse(one.replace(/ \d+$/, "")));
-    expect(names.toSorted()).toEqual(
-      [...files.map(([path]) => path!.slice("/data/".length)), "one"].toSorted(),
+    const names = listed.map((one) => JSON.parse(one.replace(/ \d+$/, "")) as string);
+    expect(names).toHaveLength(files.length + 1);
+    expect(new Set(names)).toEqual(
+      new Set([...files.map(([path]) => path!.slice("/data/".length)), "one"]),
     );
   });
 
@@ -337,6 +338,11 @@ describe("memory of a component", () => {
     const { result } = await low.callTool("kept", { one: 1, other: "18446744073709551615" });
     expect(inResult(result)).toBe(true);
     expect(inResult((await low.callTool("kept", { one: 1, other: 2 })).result)).toBe(true);
+  });
+
+  test("a stream of an earlier call is not taken for one of this call", async () => {
+    const held = async () => inResult((await low.callTool("held", {}, { caller: "mia" })).result);
+    expect([await held(), await held()]).toEqual([0, 1]);
   });
 
   test("zeros are written, and bytes passed over and on, without a place in it", async () => {
@@ -374,8 +380,8 @@ describe("refusals", () => {
 
   /** The component with a text in it replaced by another of the same length. */
   const changed = async (from: string, to: string) => {
-    const text = (await readFile(COMPONENT)).toString("latin1");
-    return Buffer.from(text.replaceAll(from, to), "latin1");
+    const whole = (await readFile(COMPONENT)).toString("latin1");
+    return Buffer.from(whole.replaceAll(from, to), "latin1");
   };
 
   test("an interface that is not offered is named", async () => {
@@ -410,7 +416,7 @@ describe("refusals", () => {
   const instances = (inner: Uint8Array, count: number) =>
     component(
       section(4, [...inner]),
-      section(5, [...leb(count), ...Array<number[]>(count).fill([0, 0, 0]).flat()]),
+      section(5, [...leb(count), ...Array<number>(count * 3).fill(0)]),
     );
   const names = Array.from({ length: 10_000 }, (_, at) => text(`n${at}`));
   /** A function without parameters, imported, and an instance with it under many names. */
@@ -431,13 +437,13 @@ describe("refusals", () => {
   test.each<[string, () => Uint8Array, string]>([
     [
       "instances of a component of many custom sections",
-      () => instances(component(Array(100_000).fill([0, 0]).flat()), 20_000),
+      () => instances(component(Array<number>(200_000).fill(0)), 20_000),
       "too large",
     ],
     [
       "instances of a component with an instance of many items",
       () => instances(component(...functions.slice(0, 1), ...functions.slice(2)), 20_000),
-      "component",
+      "too large",
     ],
     [
       "an instance of many functions under many names",
@@ -512,13 +518,13 @@ describe("refusals", () => {
 
   test("types of many parts are refused, of one function and of all", async () => {
     const cases = (count: number) => [0x6d, ...times(count, (at) => text(`c${at}`))];
-    const exported = (count: number, functions: number) =>
+    const exported = (count: number, exports: number) =>
       component(
         section(7, [2, ...cases(count), 0x40, 1, ...text("a"), 0, 0, 0x7d]),
         section(10, [1, 0, ...text("wasi:cli/one@0.2.0"), 1, 1]),
         section(
           11,
-          times(functions, (at) => [0, ...text(`f${at}`), 1, 0, 0]),
+          times(exports, (at) => [0, ...text(`f${at}`), 1, 0, 0]),
         ),
       );
     expect(await refusalOf(exported(3000, 1))).toContain("type of too many parts");

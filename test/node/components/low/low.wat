@@ -59,7 +59,14 @@
       (call $splice (i32.const 2) (i32.load (i32.const 3124)) (local.get $length) (i32.const 3152))
       (if (i32.load8_u (i32.const 3152)) (then (return (i64.const -4))))
       (if (i32.eqz (call $all)) (then (return (i64.const -5))))
-      (i64.add (i64.load (i32.const 3144)) (i64.load (i32.const 3160)))))
+      (i64.add (i64.load (i32.const 3144)) (i64.load (i32.const 3160))))
+    ;; Writes to the stream that the first call has made, with another open: 1 if that fails.
+    (func (export "held") (result i32)
+      (call $open (i32.const 29) (i32.const 0) (i32.const 2048) (i32.const 4) (i32.const 1) (i32.const 3) (i32.const 3072))
+      (call $writer (i32.load (i32.const 3076)) (i64.const 0) (i32.const 3088))
+      (if (i32.eqz (i32.load (i32.const 4096))) (then (i32.store (i32.const 4096) (i32.load (i32.const 3092)))))
+      (call $zeroes (i32.load (i32.const 4096)) (i64.const 3) (i32.const 3104))
+      (i32.load8_u (i32.const 3104))))
   (core instance $i (instantiate $main
     (with "m" (instance $m))
     (with "h" (instance
@@ -72,4 +79,6 @@
   (func $kept (param "one" u32) (param "other" u64) (result bool) (canon lift (core func $i "kept")))
   (export "kept" (func $kept))
   (func $moved (param "length" u64) (result s64) (canon lift (core func $i "moved")))
-  (export "moved" (func $moved)))
+  (export "moved" (func $moved))
+  (func $held (result u8) (canon lift (core func $i "held")))
+  (export "held" (func $held)))
