@@ -166,7 +166,8 @@ function putList(to: u32, list: u32, length: u32): void {
 
 function wasi_cli_environment_get_environment(to: u32): void {
   const count = variables();
-  const pairs = blockOf(count * 16);
+  // A start whose memory all calls have may not ask for a block.
+  const pairs = count > 0 ? blockOf(count * 16) : 0;
   let found: u32 = 0;
   for (let n: u32 = 0; n < count; n++) {
     beginOut();
@@ -182,7 +183,7 @@ function wasi_cli_environment_get_environment(to: u32): void {
     const text = kload64(pairs + n * 8);
     putList(list + n * 8, fromKernel(<u32>text, <u32>klength(text)), <u32>klength(text));
   }
-  kfree(pairs);
+  if (count > 0) kfree(pairs);
   putList(to, list, found / 2);
 }
 

@@ -364,6 +364,12 @@ describe("memory of a component", () => {
     expect(await asked("whole", { length: 70_000 })).toBe(70_000);
     expect(await asked("told", told)).toBe(first + 24 + 70_000);
   });
+
+  test("one without variables reads its environment in a start whose memory all calls have", async () => {
+    const blocks = await loaded({ start: "once" }, "test/node/components/low/blocks.wasm");
+    const { result } = await blocks.callTool("told", { text: "1", number: 1 });
+    expect(inResult(result)).toBeGreaterThan(0);
+  });
 });
 
 describe("refusals", () => {

@@ -1,6 +1,8 @@
-;; A component that counts the bytes of the blocks that it is asked for. Handles are written as numbers. Made by
+;; A component that counts the bytes of the blocks that it is asked for, and reads its environment as it starts. Handles are written as numbers. Made by
 ;; `npx @bytecodealliance/jco@1.35.0 parse blocks.wat -o blocks.wasm`.
 (component
+  (import "wasi:cli/environment@0.2.0" (instance $cli
+    (export "get-environment" (func (result (list (tuple string string)))))))
   (import "wasi:io/streams@0.2.0" (instance $streams
     (export "[method]input-stream.read"
       (func (param "self" u32) (param "len" u64) (result (result (list u8) (error u64)))))
@@ -26,6 +28,7 @@
   (core instance $m (instantiate $memory))
   (alias core export $m "memory" (core memory $mem))
   (alias core export $m "realloc" (core func $realloc))
+  (core func $environment (canon lower (func $cli "get-environment") (memory $mem) (realloc $realloc)))
   (core func $read (canon lower (func $streams "[method]input-stream.read") (memory $mem) (realloc $realloc)))
   (core func $zeroes (canon lower (func $streams "[method]output-stream.write-zeroes") (memory $mem)))
   (core func $open (canon lower (func $files "[method]descriptor.open-at") (memory $mem)))
@@ -34,11 +37,14 @@
   (core module $main
     (import "m" "memory" (memory 4))
     (import "m" "given" (func $given (result i32)))
+    (import "h" "environment" (func $environment (param i32)))
     (import "h" "read" (func $read (param i32 i64 i32)))
     (import "h" "zeroes" (func $zeroes (param i32 i64 i32)))
     (import "h" "open" (func $open (param i32 i32 i32 i32 i32 i32 i32)))
     (import "h" "reader" (func $reader (param i32 i64 i32)))
     (import "h" "writer" (func $writer (param i32 i64 i32)))
+    (func $begin (call $environment (i32.const 3168)))
+    (start $begin)
     (func (export "told") (param i32 i32 i64) (result i32) (call $given))
     ;; Writes so many zeros and reads them, to the end of the file.
     (func (export "whole") (param $length i64) (result i32)
@@ -59,6 +65,7 @@
   (core instance $i (instantiate $main
     (with "m" (instance $m))
     (with "h" (instance
+      (export "environment" (func $environment))
       (export "read" (func $read))
       (export "zeroes" (func $zeroes))
       (export "open" (func $open))
