@@ -380,13 +380,18 @@ const maybe = <T>(reader: Reader, one: () => T): T | undefined =>
 function definedType(reader: Reader, scope: Scope): unknown {
   const of = () => valueType(reader, scope);
   const field = () => ({ name: reader.text(), type: of() });
-  const names = () => reader.list(() => reader.text());
+  const members = <T>(one: () => T): T[] => {
+    const all = reader.list(one);
+    if (all.length === 0) throw new Error("a type without members");
+    return all;
+  };
+  const names = () => members(() => reader.text());
   const byte = reader.byte();
   switch (byte) {
     case 0x72:
-      return { kind: "record", fields: reader.list(field) };
+      return { kind: "record", fields: members(field) };
     case 0x71: {
-      const cases = reader.list(() => {
+      const cases = members(() => {
         const one = { name: reader.text(), type: maybe(reader, of) };
         reader.byte();
         return one;
@@ -396,7 +401,7 @@ function definedType(reader: Reader, scope: Scope): unknown {
     case 0x70:
       return { kind: "list", of: of() };
     case 0x6f:
-      return { kind: "tuple", of: reader.list(of) };
+      return { kind: "tuple", of: members(of) };
     case 0x6e:
       return { kind: "flags", names: names() };
     case 0x6d:

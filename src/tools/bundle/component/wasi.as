@@ -1059,6 +1059,8 @@ function wasi_http_types_outgoing_request_set_method(request: u32, method: u32, 
 }
 
 function wasi_http_types_outgoing_request_set_path_with_query(request: u32, is: u32, from: u32, length: u32): u32 {
+  // Without a slash it would go on with the host's name.
+  if (is != 0 && length > 0 && load<u8>(from) != 47 && load<u8>(from) != 63) return 1;
   keep(request, 4, from, is != 0 ? length : 0);
   return 0;
 }
@@ -1148,6 +1150,9 @@ function send(future: u32): void {
   setSlot(future, 6, klength(answer));
 }
 
+/** The bytes of "cookie", whose values have a separator of their own: https://www.rfc-editor.org/rfc/rfc6265#section-5.4 */
+const COOKIE: u64 = 0x65696b6f6f63;
+
 /** Values of the same name as one, as JSON cannot have a name twice. */
 function writeHeaders(fields: u32): void {
   const count = slot(fields, 2);
@@ -1156,6 +1161,7 @@ function writeHeaders(fields: u32): void {
     let isFirst = true;
     for (let other: u32 = 0; other < n; other++) if (isSame(entry, entryOf(fields, other))) isFirst = false;
     if (!isFirst) continue;
+    const isCookie = slot(entry, 1) == 6 && (kload64(slot(entry, 0)) & 0xffffffffffff) == COOKIE;
     separate();
     byte(34);
     escapedFrom(slot(entry, 0), slot(entry, 1));
@@ -1164,7 +1170,8 @@ function writeHeaders(fields: u32): void {
     for (let other = n + 1; other < count; other++) {
       const more = entryOf(fields, other);
       if (!isSame(entry, more)) continue;
-      text(", ");
+      if (isCookie) text("; ");
+      else text(", ");
       escapedFrom(slot(more, 2), slot(more, 3));
     }
     byte(34);

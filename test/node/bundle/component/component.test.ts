@@ -237,18 +237,25 @@ describe("the world", () => {
 
   const fetch = async (request: Request) =>
     new Response(
-      `${request.method} ${request.url} ${request.headers.get("x-one")} ${await request.text()}`,
+      `${request.method} ${request.url} ${request.headers.get("x-one")} ${request.headers.get("cookie")} ${await request.text()}`,
       { status: 201, headers: { "content-type": "text/plain" } },
     );
 
   test("a request goes to an allowed host, with its headers and body", async () => {
     const args = { host: "api.test", path: "/a?b=1", body: "x".repeat(5) };
     expect(await valueOf("fetch", args, { fetch })).toBe(
-      '201 Some("text/plain") POST https://api.test/a?b=1 1, 2 xxxxx',
+      '201 Some("text/plain") POST https://api.test/a?b=1 1, 2 a=1; b=2 xxxxx',
     );
     expect(await valueOf("fetch", { ...args, body: "" }, { fetch })).toContain(
       "GET https://api.test/a?b=1 1, 2",
     );
+  });
+
+  test("a path that would go on with the host's name is refused", async () => {
+    const args = { host: "api", path: ".test/", body: "" };
+    expect(await failureOf("fetch", args, { fetch })).toContain("crashed");
+    const query = { host: "api.test", path: "?b=1", body: "" };
+    expect(await valueOf("fetch", query, { fetch })).toContain("GET https://api.test/?b=1");
   });
 
   test("a request to another host fails, and the component is told why", async () => {
@@ -403,6 +410,14 @@ describe("refusals", () => {
     const canceled = Uint8Array.from([...PREAMBLE, ...section(8, [1, 5])]);
     expect(await refusalOf(canceled)).toContain("asynchronous functions of WASI 0.3");
   });
+
+  test.each([0x72, 0x71, 0x6f, 0x6e, 0x6d])(
+    "a type %i without members is refused",
+    async (kind) => {
+      const types = Uint8Array.from([...PREAMBLE, ...section(7, [1, kind, 0])]);
+      expect(await refusalOf(types)).toContain("a type without members");
+    },
+  );
 
   test("a type that is made of itself again and again is refused", async () => {
     const pairs = Array.from({ length: 40 }, (_, at) => [0x6f, 2, at, at]);

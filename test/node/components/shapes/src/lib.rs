@@ -53,7 +53,8 @@ impl Guest for Component {
         Ok(found)
     }
     fn fetch(host: String, path: String, body: String) -> Result<String, String> {
-        let headers = Fields::from_list(&[("X-One".into(), b"1".to_vec()), ("x-one".into(), b"2".to_vec())]).map_err(text)?;
+        let twice = [("X-One", "1"), ("x-one", "2"), ("Cookie", "a=1"), ("cookie", "b=2")];
+        let headers = Fields::from_list(&twice.map(|(name, value)| (name.into(), value.into()))).map_err(text)?;
         let request = OutgoingRequest::new(headers);
         request.set_scheme(Some(&Scheme::Https)).unwrap();
         request.set_authority(Some(&host)).unwrap();
