@@ -95,13 +95,17 @@ export default defineServlet({
         const first = { name: name ?? (series.length > 0 ? "values" : ""), values };
         const given: readonly Series[] = [first, ...series];
         const chart = {
-          ...{ kind, labels, title },
+          kind,
+          labels,
+          title,
           series: given.map((one) => ({
             ...one,
             values: one.values.map((value) => (Math.abs(value) < SMALLEST ? 0 : value)),
           })),
-          ...{ xTitle: rest.x_title ?? "", yTitle: rest.y_title ?? "" },
-          ...{ width: rest.width ?? 640, height: rest.height ?? 320 },
+          xTitle: rest.x_title ?? "",
+          yTitle: rest.y_title ?? "",
+          width: rest.width ?? 640,
+          height: rest.height ?? 320,
         };
         const data = encodePng(draw(chart)).toBase64();
         return [

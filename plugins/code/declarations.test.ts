@@ -24,7 +24,14 @@ test.each([
   "for (const a of b) { let c }",
   "`const a = ${ `let b ${ {const: 1}.const }` }\nconst c`",
   "a = { const: 1 }; a.const; a\n.let; b = 'const c = 1' // const d\n/* let e */",
-  ...["const", "let", "let = 1", "`${", "/*", "'", "/[", "}})"],
+  "const",
+  "let",
+  "let = 1",
+  "`${",
+  "/*",
+  "'",
+  "/[",
+  "}})",
 ])("%j stays", (script) => {
   expect(redeclarable(script, kept)).toBe(script);
 });
@@ -42,9 +49,17 @@ test.each([
 });
 
 test.each([
-  ...["1", "a.return(1)", "() => { return 1 }", "`return 1`", "// return 1"],
-  ...["if (a) return 1", "if (a); else return 1", "for (;;) return 1", "a: return 1"],
-  ...["return\n1", "return // none\n1"],
+  "1",
+  "a.return(1)",
+  "() => { return 1 }",
+  "`return 1`",
+  "// return 1",
+  "if (a) return 1",
+  "if (a); else return 1",
+  "for (;;) return 1",
+  "a: return 1",
+  "return\n1",
+  "return // none\n1",
 ])("%j has no value in place of a return", (script) => {
   expect(withoutReturn(script)).toBeUndefined();
 });

@@ -41,8 +41,13 @@ let run: Run;
 let host: Context;
 
 const begun = (allowed: Run["allowed"], timeout = Infinity): Run => ({
-  ...{ printed: [], left: MOST, shown: [], data: 0, called: new Map() },
-  ...{ allowed, until: Date.now() + timeout * 1000 },
+  printed: [],
+  left: MOST,
+  shown: [],
+  data: 0,
+  called: new Map(),
+  allowed,
+  until: Date.now() + timeout * 1000,
 });
 
 const cut = (text: string, most: number) =>
@@ -353,9 +358,25 @@ If it throws, its variables are as they were before; what tools have done stays.
 let protectedNames: ReadonlySet<string>;
 const log = { log: print, info: print, debug: print, warn: print, error: print, dir: print };
 protectedNames = protectGlobals({
-  ...{ console: log, setTimeout, clearTimeout, setInterval, clearInterval, structuredClone },
-  ...{ crypto, performance, TextDecoder, TextEncoder, URL, URLSearchParams },
-  ...{ tools, callTool, ToolCallError, ask, show, runSnippet, takeSnippetArguments },
+  console: log,
+  setTimeout,
+  clearTimeout,
+  setInterval,
+  clearInterval,
+  structuredClone,
+  crypto,
+  performance,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+  tools,
+  callTool,
+  ToolCallError,
+  ask,
+  show,
+  runSnippet,
+  takeSnippetArguments,
   sleep: (ms: number) => host.sleep(ms),
   progress: (done: number, total?: number, message?: string) => host.progress(done, total, message),
 });

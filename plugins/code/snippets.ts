@@ -89,7 +89,9 @@ export async function saved(
   const problem = await problemOf(code);
   if (problem !== undefined) throw new Error(problem);
   const { isNew, tool } = await context.saveSnippet({
-    ...{ name, description, code },
+    name,
+    description,
+    code,
     ...(input && { input }),
     ...(listed && { listed }),
   });

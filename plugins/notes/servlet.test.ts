@@ -24,7 +24,9 @@ test("keeps notes for each caller, the newest first", async () => {
   const now = Date.UTC(2026, 10, 22);
   const { value } = await call("add_note", { text: "Buy milk", tags: ["home"] }, { now });
   expect(value).toEqual({
-    ...{ id: 1, text: "Buy milk", tags: ["home"] },
+    id: 1,
+    text: "Buy milk",
+    tags: ["home"],
     changed: "2026-11-22T00:00:00.000Z",
   });
   await call("add_note", { text: "Call Bob" });

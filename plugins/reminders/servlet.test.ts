@@ -31,7 +31,9 @@ function server() {
 test("keeps a reminder for a time, lists it and cancels it", async () => {
   const { call, kept } = server();
   const said = await call("remind_me", {
-    ...{ text: "Call Ada", at: "2030-12-04T09:00", time_zone: "Europe/Berlin" },
+    text: "Call Ada",
+    at: "2030-12-04T09:00",
+    time_zone: "Europe/Berlin",
   });
   expect(said).toContain("Call Ada, 2030-12-04T08:00:00.000Z (Europe/Berlin)");
   expect(kept).toMatchObject([{ tool: "ring", arguments: { text: "Call Ada" } }]);

@@ -28,13 +28,19 @@ test("keeps a board for each caller, which a model reads as text", async () => {
 test("moves a task below the others of a column, or above one", async () => {
   for (const text of ["a", "b", "c"]) await call("add_task", { text });
   expect((await call("move_task", { id: 1, column: "to do" })).order).toEqual([
-    ...["2 to do", "3 to do", "1 to do"],
+    "2 to do",
+    "3 to do",
+    "1 to do",
   ]);
   expect((await call("move_task", { id: 1, column: "to do", before: 3 })).order).toEqual([
-    ...["2 to do", "1 to do", "3 to do"],
+    "2 to do",
+    "1 to do",
+    "3 to do",
   ]);
   expect((await call("move_task", { id: 2, column: "done", before: 2 })).order).toEqual([
-    ...["1 to do", "3 to do", "2 done"],
+    "1 to do",
+    "3 to do",
+    "2 done",
   ]);
   expect(await call("move_task", { id: 9, column: "done" })).toMatchObject({
     isError: true,

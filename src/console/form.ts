@@ -115,7 +115,13 @@ function partOf(given: Field, schema: Json, within: Within): FormPart {
   const file = isText && !isSecret ? fileBoundsOf(schema) : undefined;
   const rules = hintsOf(schema, file);
   const part: FormPart = {
-    ...{ field, path, schema, rules, isSecret, root, isNullable: false },
+    field,
+    path,
+    schema,
+    rules,
+    isSecret,
+    root,
+    isNullable: false,
     ...(file && { file }),
   };
   const simple = isNullable ? { ...part, isNullable, rules: [...rules, "empty for null"] } : part;
@@ -309,10 +315,22 @@ const OTHERS = "others";
 
 const othersOf = (count: number): FormPart => ({
   field: {
-    ...{ name: "", id: OTHERS, label: `${count} other values`, isRequired: false, kind: "json" },
-    ...{ hint: "An object with their names.", type: "text", options: [], default: [] },
+    name: "",
+    id: OTHERS,
+    label: `${count} other values`,
+    isRequired: false,
+    kind: "json",
+    hint: "An object with their names.",
+    type: "text",
+    options: [],
+    default: [],
   },
-  ...{ path: [], schema: {}, rules: [], isSecret: false, isNullable: false, root: {} },
+  path: [],
+  schema: {},
+  rules: [],
+  isSecret: false,
+  isNullable: false,
+  root: {},
 });
 
 /** A validation error: the path of the value, and a message for the user. */

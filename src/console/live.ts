@@ -158,7 +158,7 @@ function followList(list: HTMLElement, news: HTMLElement): void {
 
   async function showAll(all: readonly Row[]): Promise<void> {
     const ids = new Set(all.map(({ id }) => id));
-    for (const id of [...rows.keys()]) if (!ids.has(id) && !id.startsWith("tab-")) drop(id);
+    for (const id of Array.from(rows.keys())) if (!ids.has(id) && !id.startsWith("tab-")) drop(id);
     await inSlices(all, (call) => {
       const known = rows.get(call.id);
       if (known?.row.dataset["updated"] !== String(call.updated)) put(call, known === undefined);

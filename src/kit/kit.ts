@@ -38,6 +38,16 @@ for (const [name, value] of Object.entries({ ...globals, self: globalThis })) pr
 provideLazily();
 // JavaScript's own classes whose contents JSON would lose.
 json.watch(
-  ...[Map, Set, Error, RegExp, Promise, WeakMap, WeakSet, WeakRef, ArrayBuffer, DataView, Iterator],
+  Map,
+  Set,
+  Error,
+  RegExp,
+  Promise,
+  WeakMap,
+  WeakSet,
+  WeakRef,
+  ArrayBuffer,
+  DataView,
+  Iterator,
   Object.getPrototypeOf(Uint8Array) as { prototype: object },
 );

@@ -17,8 +17,21 @@ import { compileQuickly } from "../../src/tools/bundle/work.ts";
 
 /** The project's own servlets; what else is in their folder is its user's, and no test's. */
 const PLUGINS = [
-  ...["approval", "chart", "clock", "factor", "hello", "http-status", "journal", "mail", "notes"],
-  ...["reminders", "report", "code", "tasks", "translate", "web"],
+  "approval",
+  "chart",
+  "clock",
+  "factor",
+  "hello",
+  "http-status",
+  "journal",
+  "mail",
+  "notes",
+  "reminders",
+  "report",
+  "code",
+  "tasks",
+  "translate",
+  "web",
 ].map((name) => `plugins/${name}`);
 const GUESTS = "test/guests";
 const CONFORMANCE = "test/guests/conformance";

@@ -23,7 +23,12 @@ const BELONGS = [
     what: /from "node:/,
     // In the kit, what stands in for Node's modules imports others of these.
     rooms: [
-      ...["tools/bundle", "tools/commands", "tools/doctor", "tools/host", "tools/testing", "kit"],
+      "tools/bundle",
+      "tools/commands",
+      "tools/doctor",
+      "tools/host",
+      "tools/testing",
+      "kit",
       ...LANGUAGES,
     ],
   },

@@ -35,7 +35,9 @@ async function connected(...before: Json[]): Promise<ConnectedView> {
 const tell = (method: string, params?: object) =>
   receive({ jsonrpc: "2.0", method: `ui/notifications/${method}`, ...(params && { params }) });
 const question = (id: number) => ({
-  ...{ jsonrpc: "2.0", id, method: "elicitation/create" },
+  jsonrpc: "2.0",
+  id,
+  method: "elicitation/create",
   params: { message: `Question ${id}`, requestedSchema: { type: "object" } },
 });
 const answersTo = (id: number) => sent.filter((one) => one["id"] === id && !("method" in one));

@@ -45,8 +45,11 @@ let script: string;
 beforeAll(async () => {
   browser = await startChromium();
   const { outputFiles } = await build({
-    ...{ stdin: { contents: HOST, resolveDir: import.meta.dirname }, bundle: true, write: false },
-    ...{ format: "esm", target: "es2024" },
+    stdin: { contents: HOST, resolveDir: import.meta.dirname },
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
   });
   script = outputFiles[0]!.text;
 });
@@ -368,7 +371,9 @@ test("pictures of views are made", async () => {
     ["plugins/approval", "plugins/chart", "plugins/tasks"].map(loadServlet),
   );
   const args = {
-    ...{ title: "Rain in Zurich", y_title: "mm in a month", name: "2025" },
+    title: "Rain in Zurich",
+    y_title: "mm in a month",
+    name: "2025",
     labels: ["Jan", "Feb", "Mar", "Apr", "May", "Jun"],
     values: [63, 60, 75, 82, 115, 123],
     series: [{ name: "2026", values: [71, 44, 90, 78, 131, 104] }],
@@ -380,11 +385,10 @@ test("pictures of views are made", async () => {
   for (const _ of args.values.slice(1)) await drawn.view.locator("svg").press("ArrowRight");
   await expect.poll(() => textOf(drawn.view)).toContain("May: 2025 115, 2026 131");
   const cards = [
-    ...[{ text: "Book the room" }, { text: "Print the programme" }],
-    ...[
-      { text: "Invite the speakers", column: "doing" },
-      { text: "Find a date", column: "done" },
-    ],
+    { text: "Book the room" },
+    { text: "Print the programme" },
+    { text: "Invite the speakers", column: "doing" },
+    { text: "Find a date", column: "done" },
   ];
   let last: CallToolResult | undefined;
   for (const card of cards)

@@ -56,7 +56,11 @@ function test(features: readonly string[]): boolean {
   const { status } = spawnSync(
     "vitest",
     [
-      ...["run", "--project", "workerd", "--exclude", "**/*.{long,slow}.test.ts"],
+      "run",
+      "--project",
+      "workerd",
+      "--exclude",
+      "**/*.{long,slow}.test.ts",
       ...gone.flatMap((name) => [
         "--exclude",
         `test/features/${name}/**`,

@@ -20,7 +20,9 @@ test("the kernel alone serves clients of both eras, without sessions", async () 
   const called = await ask("tools/call", { name: "greet", arguments: { name: "Ada" } }, {}, kernel);
   expect(called.result).toMatchObject({ content: [{ type: "text", text: "Hello, Ada!" }] });
   const begin = {
-    ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
     params: {
       protocolVersion: "2025-11-25",
       capabilities: {},
@@ -31,7 +33,9 @@ test("the kernel alone serves clients of both eras, without sessions", async () 
   expect(begun.headers.get("mcp-session-id")).toBeNull();
   expect((await answerOf(begun)).result).toMatchObject({ protocolVersion: "2025-11-25" });
   const call = {
-    ...{ jsonrpc: "2.0", id: 2, method: "tools/call" },
+    jsonrpc: "2.0",
+    id: 2,
+    method: "tools/call",
     params: { name: "greet", arguments: { name: "Bob" } },
   };
   const { result } = await answerOf(

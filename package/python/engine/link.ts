@@ -33,16 +33,12 @@ const ABSENT =
  * host decodes these. As the arrays that `_codecs_cn` and its like describe to `_multibytecodec` have them, when loaded.
  */
 const ENCODING_TABLES = [
-  ...[
-    [623_392, 725_826],
-    [728_336, 852_212],
-    [853_040, 1_009_574],
-  ],
-  ...[
-    [1_009_952, 1_010_078],
-    [1_010_160, 1_133_588],
-    [1_134_160, 1_212_720],
-  ],
+  [623_392, 725_826],
+  [728_336, 852_212],
+  [853_040, 1_009_574],
+  [1_009_952, 1_010_078],
+  [1_010_160, 1_133_588],
+  [1_134_160, 1_212_720],
 ] as const;
 
 /** Functions of CPython that the shim has anew, as `instead_NAME`. */
@@ -192,7 +188,10 @@ export async function link(
     const features = [...new Set([...FEATURES, "--enable-gc"])];
     await tool("wasm-merge", [
       ...Object.entries(inputs).flatMap(([module, [name]]) => [file(name), module]),
-      ...["-o", file("merged.wasm"), "--rename-export-conflicts", ...features],
+      "-o",
+      file("merged.wasm"),
+      "--rename-export-conflicts",
+      ...features,
     ]);
     const merged = new Uint8Array(await readFile(file("merged.wasm")));
     const own = new Set([...defined.values()].filter(isServlet).map(({ name }) => name));
@@ -267,23 +266,27 @@ async function compile(
   const made = await (
     clang(
       [
-        ...[
-          "--target=wasm32-wasip1",
-          "-mexec-model=reactor",
-          "-O2",
-          "-fno-builtin",
-          "-Wno-unused-parameter",
-        ],
-        ...[SHIM, ...EXPAT_FILES.map((name) => `expat/${name}`), "-Iexpat", "-o", "shim.wasm"],
-        ...["-lwasi-emulated-signal", "-lwasi-emulated-getpid"],
-        ...[
-          "-lwasi-emulated-process-clocks",
-          "-ldl",
-          "-lm",
-          "-Wl,--stack-first",
-          `-Wl,-z,stack-size=${STACK_BYTES}`,
-        ],
-        ...["-Wl,--export-table", "-Wl,--export=__stack_pointer", "-Wl,--strip-debug", ...flags],
+        "--target=wasm32-wasip1",
+        "-mexec-model=reactor",
+        "-O2",
+        "-fno-builtin",
+        "-Wno-unused-parameter",
+        SHIM,
+        ...EXPAT_FILES.map((name) => `expat/${name}`),
+        "-Iexpat",
+        "-o",
+        "shim.wasm",
+        "-lwasi-emulated-signal",
+        "-lwasi-emulated-getpid",
+        "-lwasi-emulated-process-clocks",
+        "-ldl",
+        "-lm",
+        "-Wl,--stack-first",
+        `-Wl,-z,stack-size=${STACK_BYTES}`,
+        "-Wl,--export-table",
+        "-Wl,--export=__stack_pointer",
+        "-Wl,--strip-debug",
+        ...flags,
       ],
       tree,
       {

@@ -75,9 +75,9 @@ function emptyError(error: Error, seen: Map<object, unknown>): Error {
 
 function fill(value: object, made: object, seen: Map<object, unknown>): void {
   if (value instanceof Map && made instanceof Map) {
-    for (const [key, member] of [...value]) made.set(copy(key, seen), copy(member, seen));
+    for (const [key, member] of Array.from(value)) made.set(copy(key, seen), copy(member, seen));
   } else if (value instanceof Set && made instanceof Set) {
-    for (const member of [...value]) made.add(copy(member, seen));
+    for (const member of Array.from(value)) made.add(copy(member, seen));
   } else if (Array.isArray(value) || isPlain(made)) {
     const target = made as Record<string, unknown>;
     for (const [key, member] of Object.entries(value)) target[key] = copy(member, seen);

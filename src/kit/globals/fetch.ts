@@ -94,7 +94,9 @@ function sent(
   if (status === 0) {
     const { error: value } = JSON.parse(fields) as { error: string };
     throw Object.defineProperty(failed ?? new TypeError(), "message", {
-      ...{ value, writable: true, configurable: true },
+      value,
+      writable: true,
+      configurable: true,
     });
   }
   return Response.at(url, status, fields, hasNoBody(status) ? null : content);

@@ -6,8 +6,15 @@ import { sha224, sha256, sha384, sha512 } from "@noble/hashes/sha2.js";
 import { sha3_256, sha3_512 } from "@noble/hashes/sha3.js";
 
 const HASHES = {
-  ...{ md5, ripemd160, sha1, sha224, sha256, sha384, sha512 },
-  ...{ "sha3-256": sha3_256, "sha3-512": sha3_512 },
+  md5,
+  ripemd160,
+  sha1,
+  sha224,
+  sha256,
+  sha384,
+  sha512,
+  "sha3-256": sha3_256,
+  "sha3-512": sha3_512,
 };
 
 type Data = string | Uint8Array | ArrayBuffer | DataView;
@@ -94,8 +101,17 @@ export const webcrypto = globalThis.crypto;
 export const subtle: unknown = globalThis.crypto.subtle;
 
 export default {
-  ...{ createHash, createHmac, hash, getHashes, timingSafeEqual, webcrypto },
-  ...{ randomBytes, randomInt, randomFillSync, randomUUID, getRandomValues },
+  createHash,
+  createHmac,
+  hash,
+  getHashes,
+  timingSafeEqual,
+  webcrypto,
+  randomBytes,
+  randomInt,
+  randomFillSync,
+  randomUUID,
+  getRandomValues,
   get subtle() {
     return globalThis.crypto.subtle;
   },

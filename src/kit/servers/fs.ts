@@ -142,7 +142,9 @@ export function readdirSync(given: unknown, options?: Options): unknown[] {
   if (typeof options !== "object" || options?.withFileTypes !== true)
     return names.map(([name]) => name);
   return names.map(([name, isFolder]) => ({
-    ...{ name, parentPath: path, path },
+    name,
+    parentPath: path,
+    path,
     isFile: () => !isFolder,
     isDirectory: () => isFolder,
     isSymbolicLink: () => false,
@@ -199,8 +201,29 @@ export const promises = {
 export const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 };
 
 export default {
-  ...{ readFileSync, writeFileSync, appendFileSync, renameSync, mkdirSync, rmSync, unlinkSync },
-  ...{ rmdirSync, statSync, lstatSync, existsSync, accessSync, realpathSync, readdirSync },
-  ...{ readFile, writeFile, appendFile, mkdir, rm, unlink, stat, access, readdir },
-  ...{ promises, constants },
+  readFileSync,
+  writeFileSync,
+  appendFileSync,
+  renameSync,
+  mkdirSync,
+  rmSync,
+  unlinkSync,
+  rmdirSync,
+  statSync,
+  lstatSync,
+  existsSync,
+  accessSync,
+  realpathSync,
+  readdirSync,
+  readFile,
+  writeFile,
+  appendFile,
+  mkdir,
+  rm,
+  unlink,
+  stat,
+  access,
+  readdir,
+  promises,
+  constants,
 };

@@ -27,21 +27,23 @@ function request(): unknown {
   const raw = new Request("https://servlet.invalid/mcp", { method: "POST" });
   const header = (name?: string) => (name === undefined ? {} : undefined);
   const members = {
-    ...{ method: "POST", url: "/mcp", path: "/mcp", body: {}, query: {}, params: {}, headers: {} },
-    ...{
-      header,
-      get: header,
-      on() {},
-      once() {},
-      raw,
-      req: { raw, header, json: async () => ({}) },
-    },
-    ...{
-      json: (value: unknown) => new Response(JSON.stringify(value)),
-      env: {},
-      set() {},
-      var: {},
-    },
+    method: "POST",
+    url: "/mcp",
+    path: "/mcp",
+    body: {},
+    query: {},
+    params: {},
+    headers: {},
+    header,
+    get: header,
+    on() {},
+    once() {},
+    raw,
+    req: { raw, header, json: async () => ({}) },
+    json: (value: unknown) => new Response(JSON.stringify(value)),
+    env: {},
+    set() {},
+    var: {},
     text: (value: string) => new Response(value),
   };
   return members;

@@ -16,6 +16,14 @@ export const METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PU
 export const STATUS_CODES: Record<number, string> = {};
 export { createServer };
 export default {
-  ...{ request, get, Agent, IncomingMessage, ServerResponse, Server },
-  ...{ globalAgent, METHODS, STATUS_CODES, createServer },
+  request,
+  get,
+  Agent,
+  IncomingMessage,
+  ServerResponse,
+  Server,
+  globalAgent,
+  METHODS,
+  STATUS_CODES,
+  createServer,
 };

@@ -45,6 +45,10 @@ export const clearTimeout = clear;
 export const clearInterval = clear;
 export const clearImmediate = clear;
 export default {
-  ...{ setTimeout, setInterval, setImmediate },
-  ...{ clearTimeout, clearInterval, clearImmediate },
+  setTimeout,
+  setInterval,
+  setImmediate,
+  clearTimeout,
+  clearInterval,
+  clearImmediate,
 };

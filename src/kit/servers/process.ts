@@ -31,8 +31,16 @@ function stream(fd: 1 | 2) {
     return true;
   };
   const self = {
-    ...{ fd, isTTY: false, columns: 80, rows: 24, writable: true },
-    ...{ write, end: write, on: () => self, once: () => self, off: () => self },
+    fd,
+    isTTY: false,
+    columns: 80,
+    rows: 24,
+    writable: true,
+    write,
+    end: write,
+    on: () => self,
+    once: () => self,
+    off: () => self,
   };
   return self;
 }
@@ -71,13 +79,15 @@ export const process: Record<string, unknown> & { exitCode: number | undefined }
   },
   emitWarning: (warning: unknown) => console.warn(String(warning)),
   /** Listeners are ignored: no signal arrives, and an uncaught error ends the call. */
-  ...{ on: nothing, once: nothing, off: nothing, addListener: nothing, removeListener: nothing },
-  ...{
-    removeAllListeners: nothing,
-    emit: () => false,
-    listeners: () => [],
-    prependListener: nothing,
-  },
+  on: nothing,
+  once: nothing,
+  off: nothing,
+  addListener: nothing,
+  removeListener: nothing,
+  removeAllListeners: nothing,
+  emit: () => false,
+  listeners: () => [],
+  prependListener: nothing,
   listenerCount: () => 0,
   setMaxListeners: nothing,
   kill: () => true,

@@ -155,7 +155,9 @@ export class Description {
     const components = this.document.components ?? {};
     const { version } = info;
     const part = {
-      ...{ openapi, servers, security },
+      openapi,
+      servers,
+      security,
       // YAML parses many versions as numbers.
       info: { ...info, version: typeof version === "number" ? String(version) : version },
       // No prototype, because a reference could name its members.
@@ -219,8 +221,19 @@ const DATA = new Set(["example", "examples", "default", "enum", "const"]);
 
 /** Members whose own member names are chosen by the description. */
 const NAMES = new Set([
-  ...["paths", "schemas", "properties", "patternProperties", "$defs", "parameters", "headers"],
-  ...["responses", "requestBodies", "securitySchemes", "content", "encoding", "scopes"],
+  "paths",
+  "schemas",
+  "properties",
+  "patternProperties",
+  "$defs",
+  "parameters",
+  "headers",
+  "responses",
+  "requestBodies",
+  "securitySchemes",
+  "content",
+  "encoding",
+  "scopes",
 ]);
 
 /** Removes extensions. They are not used, and their references may lead to parts that OpenAPI does not define. */

@@ -351,7 +351,8 @@ class ToolMaker {
     }
     for (const [key, one] of members) {
       this.#addMember({ key, place, isRequired: shape.required.has(key) }, one, {
-        ...{ depth: depth - 1, encoding: encoding[key] },
+        depth: depth - 1,
+        encoding: encoding[key],
       });
     }
   }

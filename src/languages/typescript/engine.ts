@@ -42,8 +42,13 @@ async function merge(): Promise<Uint8Array<ArrayBuffer>> {
   return inFolder(async (file) => {
     await writeFile(file("quickjs.wasm"), interpreter);
     await tool("wasm-merge", [
-      ...[file("quickjs.wasm"), "qjs", SHIM, "env"],
-      ...["-o", file("merged.wasm"), ...FEATURES],
+      file("quickjs.wasm"),
+      "qjs",
+      SHIM,
+      "env",
+      "-o",
+      file("merged.wasm"),
+      ...FEATURES,
     ]);
     const merged = new Uint8Array(await readFile(file("merged.wasm")));
     const own = new Set(["memory", "_initialize", ...Object.values(INTERPRETER_EXPORTS)]);

@@ -46,8 +46,15 @@ export const isStandIn = (name: string): boolean =>
 export async function sdkOf(file: string): Promise<string | undefined> {
   const texts: string[] = [];
   const { metafile } = await build({
-    ...{ entryPoints: [file], bundle: true, write: false, metafile: true, outdir: "out" },
-    ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
+    entryPoints: [file],
+    bundle: true,
+    write: false,
+    metafile: true,
+    outdir: "out",
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    logLevel: "silent",
     loader: { ".svg": "text", ".css": "empty", ".node": "empty" },
     plugins: [readTexts(texts)],
   }).catch(() => ({ metafile: undefined }));

@@ -148,9 +148,13 @@ let arrive: Promise<string> | undefined;
 function arriving(): Promise<string> {
   arrive ??= (async () => {
     const { outputFiles } = await build({
-      ...{ ...OPTIONS, entryPoints: [standIn("arrive")], globalName: "__arrive" },
+      ...OPTIONS,
+      entryPoints: [standIn("arrive")],
+      globalName: "__arrive",
       // Its texts stay as they are: `minifySyntax` writes line ends into them.
-      ...{ minifyWhitespace: true, minifyIdentifiers: true, minifySyntax: false },
+      minifyWhitespace: true,
+      minifyIdentifiers: true,
+      minifySyntax: false,
       plugins: [ownPackage],
     });
     return outputFiles[0]!.text.trim();

@@ -104,8 +104,15 @@ async function packageFolder(folder: string): Promise<string> {
 /** What the author's files are, and what each imports. */
 async function importsOf(entries: readonly string[]) {
   const { metafile } = await build({
-    ...{ entryPoints: [...entries], bundle: true, write: false, metafile: true, outdir: "out" },
-    ...{ platform: "node", format: "esm", packages: "external", logLevel: "silent" },
+    entryPoints: [...entries],
+    bundle: true,
+    write: false,
+    metafile: true,
+    outdir: "out",
+    platform: "node",
+    format: "esm",
+    packages: "external",
+    logLevel: "silent",
     loader: { ".svg": "text", ".css": "empty", ".md": "text", ".txt": "text", ".html": "text" },
   }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);

@@ -302,8 +302,23 @@ const escaped = (text: string): string =>
 
 /** Extensions of files that become `data:` URLs. */
 export const FILES = [
-  ...["png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "ico"],
-  ...["woff", "woff2", "ttf", "otf", "mp3", "ogg", "wav", "mp4", "webm"],
+  "png",
+  "jpg",
+  "jpeg",
+  "gif",
+  "webp",
+  "avif",
+  "svg",
+  "ico",
+  "woff",
+  "woff2",
+  "ttf",
+  "otf",
+  "mp3",
+  "ogg",
+  "wav",
+  "mp4",
+  "webm",
 ];
 
 const OPTIONS = {

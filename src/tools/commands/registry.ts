@@ -80,7 +80,12 @@ export async function registryCommand(
   const remote = { ...(await headersOf(ask)), type: "streamable-http", url: card.remotes[0]!.url };
   const { name, version, description, title, websiteUrl } = card;
   const made = {
-    ...{ $schema: SCHEMA, name, title, description, version, websiteUrl },
+    $schema: SCHEMA,
+    name,
+    title,
+    description,
+    version,
+    websiteUrl,
     ...(icons.length > 0 && { icons }),
     remotes: [remote],
   };

@@ -66,9 +66,27 @@ const schema = z.strictObject({
 
 /** Keys that only concern wrangler's build and deployment. */
 const DEPLOYMENT_KEYS = new Set([
-  ...["$schema", "account_id", "build", "cache", "dev", "env", "keep_names", "keep_vars", "limits"],
-  ...["logpush", "minify", "name", "no_bundle", "observability", "placement", "preview_urls"],
-  ...["route", "routes", "send_metrics", "upload_source_maps", "workers_dev"],
+  "$schema",
+  "account_id",
+  "build",
+  "cache",
+  "dev",
+  "env",
+  "keep_names",
+  "keep_vars",
+  "limits",
+  "logpush",
+  "minify",
+  "name",
+  "no_bundle",
+  "observability",
+  "placement",
+  "preview_urls",
+  "route",
+  "routes",
+  "send_metrics",
+  "upload_source_maps",
+  "workers_dev",
 ]);
 
 /** Reads wrangler.toml. Throws a `Refusal` for settings that this server does not support. */

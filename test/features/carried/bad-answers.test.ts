@@ -45,7 +45,8 @@ describe("answers", () => {
 
   test("to a form without fields need no content", async () => {
     const round = await planned({
-      ...{ do: "inputs", keys: ["sure"] },
+      do: "inputs",
+      keys: ["sure"],
       schema: { type: "object", properties: {} },
     });
     const { result } = await goOn(round, { sure: { action: "accept" } });

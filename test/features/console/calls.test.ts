@@ -54,8 +54,14 @@ const pageWith = async (
 
 const taken = { total: noSums(), named: [], errors: [], stored: [], waiting: [] };
 const ended = (given: Partial<EndedCall> = {}): EndedCall => ({
-  ...{ servlet: "hello", tool: "greet", caller: FLO, outcome: "returned" },
-  ...{ at: Date.now(), ms: 5, task: null, error: "" },
+  servlet: "hello",
+  tool: "greet",
+  caller: FLO,
+  outcome: "returned",
+  at: Date.now(),
+  ms: 5,
+  task: null,
+  error: "",
   ...given,
 });
 

@@ -58,7 +58,11 @@ describe("a failure", () => {
   test.each<[number, string, () => ReturnType<typeof browser>, string, string, object?]>([
     [404, "There is nothing here", () => visitorOf({}), "/nothing%3Cb%3E", "Go to the home page"],
     [
-      ...[403, "You may not open this", () => visitorOf({}), "/", "Go to the home page"],
+      403,
+      "You may not open this",
+      () => visitorOf({}),
+      "/",
+      "Go to the home page",
       { origin: "https://evil.example" },
     ] as [number, string, () => ReturnType<typeof browser>, string, string, object],
     [429, "Too many requests", () => broken(tooMany), "/", "Try again"],

@@ -133,10 +133,14 @@ test("a task is forgotten only when nothing about it is on its way to the list",
   const [began, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const persons = { list: () => (began.resolve(), arrived.promise) };
   const store = {
-    ...{ id: "task", exists: true, isOver: false, expires: Date.now() + 60_000 },
+    id: "task",
+    exists: true,
+    isOver: false,
+    expires: Date.now() + 60_000,
     row: { status: "working", created: 1, updated: 1, ttl: 60_000 },
     subject: async () => ({ ref: { kind: "tool", name: "greet", input: {} }, lister: "ada" }),
-    ...{ read: async () => undefined, waits: async () => undefined },
+    read: async () => undefined,
+    waits: async () => undefined,
   };
   const listing = new Listing(store as unknown as TaskStore, { persons } as unknown as TaskServing);
   void listing.tell();

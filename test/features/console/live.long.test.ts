@@ -220,7 +220,9 @@ test("an error knows its call, if that ran as a task", async () => {
   await eventually(async () => {
     const errors = await usageOf(env)!().errors();
     expect(errors.find((one) => one.task === taskId)).toMatchObject({
-      ...{ servlet: "durable", tool: "plan_always", caller: CLEO },
+      servlet: "durable",
+      tool: "plan_always",
+      caller: CLEO,
     });
   });
 });

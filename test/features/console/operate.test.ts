@@ -87,8 +87,13 @@ describe("the page", () => {
     const usage = usageOf(env)!();
     const last = Date.now();
     const errors = Array.from({ length: 500 }, (_, nth) => ({
-      ...{ servlet: "hello", tool: "greet", outcome: "trapped", count: 1, last: last - 499 + nth },
-      ...{ caller: "ada", task: null },
+      servlet: "hello",
+      tool: "greet",
+      outcome: "trapped",
+      count: 1,
+      last: last - 499 + nth,
+      caller: "ada",
+      task: null,
       message: `error ${nth}`,
     }));
     await usage.add({ total: noSums(), named: [], errors, stored: [], waiting: [] });
@@ -230,7 +235,8 @@ test(
     const server = createApp(
       new Kernel(bundle, {
         ...env,
-        ...{ API_KEYS, USAGE: USAGE as unknown as typeof env.USAGE },
+        API_KEYS,
+        USAGE: USAGE as unknown as typeof env.USAGE,
         LOADER: env.TEST_LOADER,
       }),
     );

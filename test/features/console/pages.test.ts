@@ -11,7 +11,9 @@ import { browser } from "../../worker/pages/browser.ts";
 /** Pages of the console that features add. */
 
 const page = (name: string, isForOperators: boolean): ConsolePage => ({
-  ...{ name, isForOperators, path: `/console/${name.toLowerCase()}` },
+  name,
+  isForOperators,
+  path: `/console/${name.toLowerCase()}`,
   show: async (_raw, { caller }) => ({ body: html`<h1>Shown to ${caller!.name}</h1>` }),
 });
 const feature: Feature = {

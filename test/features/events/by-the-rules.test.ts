@@ -112,7 +112,8 @@ describe.each<[name: string, make: () => Receiver, capabilities: object]>([
     const found = events.find(({ name }: any) => name === NOTE.name);
     expect(found.delivery).toContain("webhook");
     const params = {
-      ...{ name: found.name, arguments: { topic: "a" } },
+      name: found.name,
+      arguments: { topic: "a" },
       delivery: { mode: "webhook", url: receiver.url, secret: receiver.secret },
     };
     const granted = await ada.ask("events/subscribe", params, { capabilities });
@@ -182,7 +183,9 @@ describe.each<[name: string, make: () => Receiver, capabilities: object]>([
     expect(again).toMatchObject({ id: granted.id, truncated: false });
     await expect.poll(() => receiver.events.size).toBe(3);
     expect([...receiver.events.values()].map(({ data }) => data.text)).toEqual([
-      ...["one", "two", "three"],
+      "one",
+      "two",
+      "three",
     ]);
     expect(receiver.problems).toEqual([]);
   });

@@ -66,8 +66,12 @@ describe("events/list", () => {
     const nobody = callerOf(serverOf({ ...bundle, servlets }, { LINKS: "off" }), "");
     const { events } = await nobody.ask("events/list", {}, { headers: {} });
     expect(events.map(({ name }: any) => name)).toEqual([
-      ...["one-news", "one-note.added", "third-news", "third-note.added"],
-      ...["two-news", "two-note.added"],
+      "one-news",
+      "one-note.added",
+      "third-news",
+      "third-note.added",
+      "two-news",
+      "two-note.added",
     ]);
   });
 

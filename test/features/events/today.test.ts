@@ -274,7 +274,9 @@ describe("a client of 2025-11-25", () => {
       of.sent.server!,
       URL_OF_MCP,
       {
-        ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
         params: {
           protocolVersion: "2025-11-25",
           capabilities: {},
@@ -328,7 +330,8 @@ describe("a client of 2025-11-25", () => {
     expect((await ask("resources/subscribe", { uri: URI })).error).toBeUndefined();
     const headers = {
       ...ada.sent.headers,
-      ...{ "mcp-session-id": session!, "mcp-protocol-version": "2025-11-25" },
+      "mcp-session-id": session!,
+      "mcp-protocol-version": "2025-11-25",
       accept: "text/event-stream",
     };
     const stream = messagesOf(await ada.sent.server!.fetch(new Request(URL_OF_MCP, { headers })));

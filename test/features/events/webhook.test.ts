@@ -68,8 +68,10 @@ describe("events/subscribe", () => {
     await delivered(url, 1);
     const event = own.receivers.of(url).at(-1)!;
     expect(event.body).toMatchObject({
-      ...{ name: "note.added", data: { topic: "a", text: "hello" } },
-      ...{ cursor: expect.any(String), timestamp: expect.any(String) },
+      name: "note.added",
+      data: { topic: "a", text: "hello" },
+      cursor: expect.any(String),
+      timestamp: expect.any(String),
     });
     expect(event.headers.get("webhook-id")).toBe(event.body.eventId);
     expect(event.headers.get("content-type")).toBe("application/json");
@@ -462,7 +464,9 @@ describe("a delivery", () => {
     expect(own.receivers.of(url)).toHaveLength(6);
     const { deliveryStatus } = await ada.ask("events/subscribe", params);
     expect(deliveryStatus).toMatchObject({
-      ...{ active: true, lastError: "http_5xx", lastDeliveryAt: null },
+      active: true,
+      lastError: "http_5xx",
+      lastDeliveryAt: null,
       failedSince: expect.any(String),
     });
   });
@@ -691,7 +695,10 @@ describe("a delivery", () => {
     await later(ada, 11_000);
     const bodies = own.receivers.received.slice(before).map(({ body }) => body);
     expect(bodies.map(({ type, data }) => type ?? data.text)).toEqual([
-      ...["gap", "three", "four", "five"],
+      "gap",
+      "three",
+      "four",
+      "five",
     ]);
   });
 });

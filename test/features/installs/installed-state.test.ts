@@ -133,7 +133,9 @@ test("a call that holds its turn, and those that wait, end after their servlet i
       const last = callIn(object, installed("counting"), "next");
       gate.resolve();
       expect(await Promise.all([first, second, forgotten, last])).toEqual([
-        ...["1", "2", { value: undefined }],
+        "1",
+        "2",
+        { value: undefined },
         "1",
       ]);
     },

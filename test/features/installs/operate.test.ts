@@ -22,11 +22,19 @@ describe("installed servlets", () => {
   const buildWith = (name: string, tool: string): Build => {
     const digest = tool.length.toString(16).repeat(64).slice(0, 64);
     return {
-      ...{ name, dialect: "hyper-v2", hash: digest, parts: { module: digest } },
-      ...{ startsOnce: false, restorable: true, exports: ["call_tool"], manifest: {} },
+      name,
+      dialect: "hyper-v2",
+      hash: digest,
+      parts: { module: digest },
+      startsOnce: false,
+      restorable: true,
+      exports: ["call_tool"],
+      manifest: {},
       lists: {
         tools: [{ name: tool, inputSchema: { type: "object" } }],
-        ...{ resources: [], resourceTemplates: [], prompts: [] },
+        resources: [],
+        resourceTemplates: [],
+        prompts: [],
       },
     };
   };
@@ -41,9 +49,16 @@ describe("installed servlets", () => {
     const boss = await signedIn(server, "boss-7");
     const first = await boss.fetch(PATH);
     await usageOf(env)!().add({
-      ...{ total: noSums(), named: [], errors: [], stored: [] },
+      total: noSums(),
+      named: [],
+      errors: [],
+      stored: [],
       waiting: ["one", "two"].map((task) => ({
-        ...{ task, servlet: "trowel", tool: "scoop", caller: "ada", until: Date.now() + 60_000 },
+        task,
+        servlet: "trowel",
+        tool: "scoop",
+        caller: "ada",
+        until: Date.now() + 60_000,
       })),
     });
     const rolling = await boss.send(PATH, formWith(first.html, "Roll back trowel to 1"));
@@ -76,7 +91,8 @@ describe("installed servlets", () => {
       new Kernel(bundle, {
         ...env,
         API_KEYS: await keysOf(["boss-8"], []),
-        ...{ BUILDS: undefined, USAGE: undefined },
+        BUILDS: undefined,
+        USAGE: undefined,
       }),
     );
     const { text } = await (await signedIn(server, "boss-8")).fetch(PATH);

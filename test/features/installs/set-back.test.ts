@@ -18,8 +18,14 @@ test("what is served is asked for again", async () => {
   clock.aheadMs = 0;
   const digest = "5e7b".repeat(16);
   const build = {
-    ...{ name: "set_back", dialect: "hyper-v2" as const, hash: digest, parts: { module: digest } },
-    ...{ startsOnce: false, restorable: true, exports: ["call_tool"], manifest: {} },
+    name: "set_back",
+    dialect: "hyper-v2" as const,
+    hash: digest,
+    parts: { module: digest },
+    startsOnce: false,
+    restorable: true,
+    exports: ["call_tool"],
+    manifest: {},
     lists: { tools: [], resources: [], resourceTemplates: [], prompts: [] },
   };
   await installs.install(build, "test");

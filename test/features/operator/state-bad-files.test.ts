@@ -11,13 +11,23 @@ import { exported, framesOf, imported, newCaller } from "../../worker/operator/c
 
 const BEGINNING: FrameHead = { is: "state", version: 1, servlet: "filing", time: "" };
 const ENTRY = {
-  ...({ is: "entry", node: 2, path: "a", kind: "file", length: 0 } as const),
+  is: "entry",
+  node: 2,
+  path: "a",
+  kind: "file",
+  length: 0,
   modified: 0n,
-};
+} as const;
 const OPENED = {
-  ...({ node: 7, kind: "file", mount: "/data", isPreopened: false, offset: 0, flags: 0 } as const),
-  ...{ rights: 0n, inheriting: 0n },
-};
+  node: 7,
+  kind: "file",
+  mount: "/data",
+  isPreopened: false,
+  offset: 0,
+  flags: 0,
+  rights: 0n,
+  inheriting: 0n,
+} as const;
 const HELD = { ...OPENED, node: ENTRY.node };
 
 describe("a file is refused, and changes nothing,", () => {
@@ -156,8 +166,10 @@ describe("a file is refused, and changes nothing,", () => {
     const filing = bundle.servlets.find(({ name }) => name === "filing")!;
     const memory = await memoryOf("filing", caller.scope);
     const heads: FrameHead[] = [
-      ...[{ ...BEGINNING, hash: buildIdOf(filing) }, memory],
-      ...[{ is: "store", host: "data", node: 1 } as const, ENTRY],
+      { ...BEGINNING, hash: buildIdOf(filing) },
+      memory,
+      { is: "store", host: "data", node: 1 } as const,
+      ENTRY,
       { is: "open", descriptors: [[5, HELD]] },
     ];
     const frames = heads.map((head) => ({ head, content: new Uint8Array() }));

@@ -66,7 +66,8 @@ test("a large file is exported and imported in parts", async () => {
   const answer = await imported("filing", bob.scope, await exported("filing", ada.scope));
   expect(answer["error"]).toBeUndefined();
   expect(answer).toMatchObject({
-    ...{ status: 200, fileBytes: expect.toSatisfy((bytes: number) => bytes > 1_000_000) },
+    status: 200,
+    fileBytes: expect.toSatisfy((bytes: number) => bytes > 1_000_000),
   });
   const of = await exported("filing", bob.scope);
   await imported("filing", eve.scope, of);

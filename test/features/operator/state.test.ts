@@ -18,7 +18,10 @@ const states = (env as unknown as { SERVLET_STATES: DurableObjectNamespace }).SE
 test("a scope's size, last change and files are shown", async () => {
   const caller = newCaller();
   expect(await json(operate(`state/counting?${caller.scope}`))).toMatchObject({
-    ...{ status: 200, memoryBytes: 0, files: [], fileBytes: 0 },
+    status: 200,
+    memoryBytes: 0,
+    files: [],
+    fileBytes: 0,
   });
   await caller.next();
   const summary = await json(operate(`state/counting?${caller.scope}`));
@@ -103,15 +106,20 @@ test(
     expect(summary["memoryBytes"]).toBeGreaterThan(0);
     const { id, object } = await SessionClient.begin({ stored: false });
     expect(await json(operate(`state/counting?scope=session:${id}`, {}, app))).toMatchObject({
-      ...{ status: 200, scope: `session:${object}`, memoryBytes: 0 },
+      status: 200,
+      scope: `session:${object}`,
+      memoryBytes: 0,
     });
     expect(
       await json(operate(`state/counting?scope=session:${id.slice(0, -9)}`, {}, app)),
     ).toMatchObject({
-      ...{ status: 400, error: expect.stringContaining("Give the whole Mcp-Session-Id") },
+      status: 400,
+      error: expect.stringContaining("Give the whole Mcp-Session-Id"),
     });
     expect(await json(operate("state/counting?scope=session:abc", {}, app))).toMatchObject({
-      ...{ status: 200, scope: "session:abc", memoryBytes: 0 },
+      status: 200,
+      scope: "session:abc",
+      memoryBytes: 0,
     });
     await operate(`state?caller=address%20${caller.address}`, { method: "DELETE" }, app);
     expect(await caller.next(app)).toBe("1");

@@ -356,8 +356,12 @@ async function accountsAt(
 const configured = new Provider(
   "remote",
   {
-    ...{ issuer: "https://other.example", client_id: "by-hand", auth: "basic", scopes: [] },
-    ...{ params: {}, authorization_endpoint: "https://other.example/authorize" },
+    issuer: "https://other.example",
+    client_id: "by-hand",
+    auth: "basic",
+    scopes: [],
+    params: {},
+    authorization_endpoint: "https://other.example/authorize",
     token_endpoint: "https://other.example/token",
   },
   undefined,

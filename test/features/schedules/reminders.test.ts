@@ -62,7 +62,9 @@ function friday(): { local: string; due: number } {
   while (day.getUTCDay() !== 5) day.setTime(day.getTime() + DAY);
   const date = day.toISOString().slice(0, 10);
   const berlin = new Intl.DateTimeFormat("en", {
-    ...{ timeZone: "Europe/Berlin", hour: "numeric", hourCycle: "h23" },
+    timeZone: "Europe/Berlin",
+    hour: "numeric",
+    hourCycle: "h23",
   });
   const isSummer = berlin.format(new Date(`${date}T07:00:00Z`)) === "09";
   return { local: `${date}T09:00`, due: Date.parse(`${date}T0${isSummer ? 7 : 8}:00:00Z`) };

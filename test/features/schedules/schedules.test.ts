@@ -80,7 +80,10 @@ describe("a schedule of a servlet", () => {
     const all = await listed(OWNER);
     expect(all.map(({ id }) => id).toSorted()).toEqual(["asking", "digest", "plain"]);
     const words = new Intl.DateTimeFormat("en", {
-      ...{ timeZone: "Europe/Berlin", weekday: "short", hour: "numeric", hour12: false },
+      timeZone: "Europe/Berlin",
+      weekday: "short",
+      hour: "numeric",
+      hour12: false,
     }).format((await one(OWNER, "digest")).next);
     expect(words).toMatch(/^(Mon|Tue|Wed|Thu|Fri),? 08$/);
   });
@@ -137,8 +140,13 @@ test("a schedule of a servlet that is not served any more goes", async () => {
 
 /** A schedule of a servlet that is not served, as `declare` and `put` take it. */
 const scheduleOf = (servlet: string, id: string, more: object = {}) => ({
-  ...{ id, servlet, timing: { every: HOUR }, principal: { name: `servlet:${servlet}` } },
-  ...{ made: Date.now(), isDeclared: true, ...more },
+  id,
+  servlet,
+  timing: { every: HOUR },
+  principal: { name: `servlet:${servlet}` },
+  made: Date.now(),
+  isDeclared: true,
+  ...more,
 });
 
 describe("a schedule that a run of a servlet itself has made", () => {
@@ -178,7 +186,8 @@ test("a schedule whose times no server knows cannot be resumed, and says why", a
   const odd = scheduleOf("odder", "it", { timing: { cron: "nonsense" } });
   await of("servlet:odder").declare("odder", [odd]);
   expect(await of("servlet:odder").resume("odder", "it")).toMatchObject({
-    ...{ code: "invalid_params", message: expect.stringContaining("cron line") },
+    code: "invalid_params",
+    message: expect.stringContaining("cron line"),
   });
 });
 

@@ -48,7 +48,8 @@ describe("too much", () => {
     await eventually(() => expect(fetched).toHaveBeenCalledTimes(2));
     const refused = await faultOf(await client.call("greet", { name: "Ada" }));
     expect(refused).toEqual({
-      ...{ status: 200, code: -32600 },
+      status: 200,
+      code: -32600,
       text: expect.stringContaining("Too many open calls in this session (limit 2 running)"),
     });
     gate.isOpen = true;

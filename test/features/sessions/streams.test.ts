@@ -78,7 +78,12 @@ describe("a client that comes back with the id of the last event", () => {
     await client.answer(seen.at(-1)?.message?.["id"], accept("x"));
     seen.push(...(await events.rest()));
     expect(seen.map(({ message }) => message && (textOf(message) ?? message["method"]))).toEqual([
-      ...[undefined, "a", "b", "elicitation/create", "c", undefined],
+      undefined,
+      "a",
+      "b",
+      "elicitation/create",
+      "c",
+      undefined,
     ]);
     for (const [at, { id }] of seen.slice(0, -1).entries()) {
       const [priming, ...rest] = await (await listened(client, id)).rest();

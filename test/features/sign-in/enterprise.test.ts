@@ -63,8 +63,15 @@ async function client(more: object = {}, settings: object = enterprise) {
     tokenOf(
       by,
       {
-        ...{ iss: IDP, sub: "ada", aud: ORIGIN, client_id, resource: `${ORIGIN}/mcp` },
-        ...{ jti: `jti${++nth}`, iat: now(), exp: now() + 240, scope: undefined },
+        iss: IDP,
+        sub: "ada",
+        aud: ORIGIN,
+        client_id,
+        resource: `${ORIGIN}/mcp`,
+        jti: `jti${++nth}`,
+        iat: now(),
+        exp: now() + 240,
+        scope: undefined,
         ...claims,
       },
       { typ: "oauth-id-jag+jwt", ...header },

@@ -16,8 +16,10 @@ import { ask } from "../../worker/server.ts";
 const EXTENSION = "io.modelcontextprotocol/skills";
 const GUIDE = "skill://viewing/guide/SKILL.md";
 const FILES = [
-  ...["skill://viewing/guide/SKILL.md", "skill://viewing/guide/assets/a%20dot.png"],
-  ...["skill://viewing/guide/deeper/SKILL.md", "skill://viewing/guide/references/FORMS.md"],
+  "skill://viewing/guide/SKILL.md",
+  "skill://viewing/guide/assets/a%20dot.png",
+  "skill://viewing/guide/deeper/SKILL.md",
+  "skill://viewing/guide/references/FORMS.md",
 ];
 
 interface Entry {
@@ -51,7 +53,9 @@ test("a listed skill has its frontmatter as it is written, and all of its files"
   expect(listed.ttlMs).toBeGreaterThan(0);
   const { frontmatter, resources } = await entryOf(GUIDE);
   expect(frontmatter).toEqual({
-    ...{ name: "guide", description: "Guides through the board.", license: "Apache-2.0" },
+    name: "guide",
+    description: "Guides through the board.",
+    license: "Apache-2.0",
     metadata: { version: "1.0", tags: ["a", "b"] },
     "allowed-tools": "Bash",
   });
@@ -106,7 +110,8 @@ describe("resources/directory/read", () => {
     const folder = "inode/directory";
     expect(await childrenOf(guide)).toEqual([
       `${guide}/SKILL.md guide text/markdown`,
-      ...[`${guide}/assets assets ${folder}`, `${guide}/deeper deeper ${folder}`],
+      `${guide}/assets assets ${folder}`,
+      `${guide}/deeper deeper ${folder}`,
       `${guide}/references references ${folder}`,
     ]);
     expect(await childrenOf(`${guide}/assets`)).toEqual([
@@ -117,14 +122,17 @@ describe("resources/directory/read", () => {
   });
 
   test.each([
-    ...[GUIDE, "skill://viewing/guide/", "skill://viewing/gui", "skill://none", "x:y", ""],
-    ...[
-      "skill:",
-      "skill:/",
-      "skill:///",
-      "skill://viewing/guide/../guide",
-      "skill://viewing%2Fguide",
-    ],
+    GUIDE,
+    "skill://viewing/guide/",
+    "skill://viewing/gui",
+    "skill://none",
+    "x:y",
+    "",
+    "skill:",
+    "skill:/",
+    "skill:///",
+    "skill://viewing/guide/../guide",
+    "skill://viewing%2Fguide",
   ])("refuses %j", async (uri) => {
     const { error } = await ask("resources/directory/read", { uri });
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("no folder") });
@@ -134,8 +142,11 @@ describe("resources/directory/read", () => {
 test("other clients see a skill as a resource, and read of it in the instructions", async () => {
   const { resources } = await resultOf("resources/list");
   expect(resources).toContainEqual({
-    ...{ uri: GUIDE, name: "guide", description: "Guides through the board." },
-    ...{ mimeType: "text/markdown", size: expect.any(Number) },
+    uri: GUIDE,
+    name: "guide",
+    description: "Guides through the board.",
+    mimeType: "text/markdown",
+    size: expect.any(Number),
   });
   expect(resources.map(({ uri }: Json) => uri)).not.toContain(FILES[3]);
   const { instructions } = await resultOf("server/discover");

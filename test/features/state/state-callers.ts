@@ -23,7 +23,8 @@ export function newCaller(address?: string) {
   const call = async (servlet: string, name: string, args: Json, session?: string) => {
     const found = bundle.servlets.find((one) => one.name === servlet)!;
     const said = connected(found, deployment).callTool(name, args, {
-      ...{ ...nobodysCall, principal },
+      ...nobodysCall,
+      principal,
       ...(session !== undefined && { session: `${session} ${callerKey(principal)}` }),
     });
     return said.then(

@@ -78,7 +78,8 @@ test("an ending comes with what was said before it, as far as that is not larger
     const said = { after: 0, notices: [notice, notice, notice, notice, notice] };
     rows.save(await rows.sealEnding(call, { ending, said }));
     expect(await rows.ending(call)).toEqual({
-      ...{ ending, answers: [] },
+      ending,
+      answers: [],
       said: { after: 0, notices: [notice, notice, notice] },
     });
   }));

@@ -276,7 +276,9 @@ describe("a cancel", () => {
         continue;
       }
       expect({ place, isCancelled, status, result, error }).toEqual({
-        ...{ place, isCancelled: true, status: "cancelled" },
+        place,
+        isCancelled: true,
+        status: "cancelled",
       });
       expect(world.seen.length).toBeLessThanOrEqual(1);
       await faults.within(id, async (instance) => instance.alarm());

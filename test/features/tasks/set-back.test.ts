@@ -14,7 +14,8 @@ test("deadlines that begin before the others were put forward are of the same cl
   const asks = { ask_1: { method: "elicitation/create", params: {}, timeoutMs: HOUR } } as const;
   let waits: WaitReason = { kind: "input", asks, given: {} } as unknown as WaitReason;
   const store = {
-    ...{ row: { planned }, isOver: false },
+    row: { planned },
+    isOver: false,
     waits: async () => waits,
     wait: async (next: WaitReason) => void (waits = next),
   };

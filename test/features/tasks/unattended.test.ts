@@ -16,7 +16,10 @@ test.each([
   const create = async (call: TaskCall) => void created.push(call);
   const tasks = (() => ({ create })) as unknown as TasksOf;
   await unattendedRuns(tasks, kernel)!.begin({
-    ...{ id: "1", principal: { name: "servlet:waking" }, meta: {}, origin: "https://here.example" },
+    id: "1",
+    principal: { name: "servlet:waking" },
+    meta: {},
+    origin: "https://here.example",
     ref: { kind: "schedule", name: "waking", input: {} },
   });
   const { link: given } = created[0]!;

@@ -46,7 +46,9 @@ describe("a rule", () => {
     ["a claim that is missing", "nothing.at.all", "x", false],
   ])("compares %s", (_what, claim, has, isIn) => {
     const claims = {
-      ...{ realm: { roles: ["user", "admin"] }, level: 3, name: "Ada" },
+      realm: { roles: ["user", "admin"] },
+      level: 3,
+      name: "Ada",
       "https://acme.example/roles": ["mcp"],
     };
     const allow = { claims: [{ claim, has }] };
@@ -66,14 +68,16 @@ describe("a rule", () => {
 describe("roles", () => {
   const settings = (more: object) =>
     read({
-      ...{ allow: { organizations: ["acme"] }, operators: { users: ["ada"] } },
+      allow: { organizations: ["acme"] },
+      operators: { users: ["ada"] },
       ...more,
     });
   const ACME = { organizations: ["acme"] };
 
   test("without them: everything, and operators are named", () => {
     expect(rightsOf(settings({}), { ...ACME, users: ["bob"] })).toEqual({
-      ...{ roles: [], isOperator: false },
+      roles: [],
+      isOperator: false,
     });
     expect(rightsOf(settings({}), { ...ACME, users: ["ada"] })).toMatchObject({ isOperator: true });
     expect(rightsOf(settings({}), { users: ["ada"] })).toBeUndefined();
@@ -86,13 +90,16 @@ describe("roles", () => {
     };
     const facts = { ...ACME, teams: ["acme/core"] };
     expect(rightsOf(settings({ roles }), facts)).toEqual({
-      ...{ roles: ["reader", "writer"], isOperator: false },
+      roles: ["reader", "writer"],
+      isOperator: false,
       scopes: ["notes:read", "notes:*", "profile:sales"],
     });
     const { writer } = roles;
     expect(rightsOf(settings({ roles: { writer } }), ACME)).toBeUndefined();
     expect(rightsOf(settings({ roles: { writer } }), { ...ACME, users: ["ada"] })).toEqual({
-      ...{ roles: [], scopes: [], isOperator: true },
+      roles: [],
+      scopes: [],
+      isOperator: true,
     });
   });
 });

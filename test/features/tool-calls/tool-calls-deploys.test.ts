@@ -22,7 +22,8 @@ const durable = bundle.servlets.find(({ name }) => name === "durable")!;
 /** The servlet that is called, in a build that greets so. */
 const build = (greeting: string): PreparedServlet => ({
   ...durable,
-  ...{ name: "durable-two", hash: greeting },
+  name: "durable-two",
+  hash: greeting,
   manifest: { ...durable.manifest, prefix: "two", env_vars: { greeting } },
   lists: { ...durable.lists!, resources: [], prompts: [] },
 });

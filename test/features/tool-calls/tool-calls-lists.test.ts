@@ -66,7 +66,8 @@ test("whether a user must allow a tool is found out once, and again once it may 
     manifest: { ...manifest, prefix: "two" },
     lists: {
       ...durable.lists!,
-      ...{ resources: [], prompts: [] },
+      resources: [],
+      prompts: [],
       tools: durable.lists!.tools.map((tool) => ({ ...tool, annotations: { destructiveHint } })),
     },
   });

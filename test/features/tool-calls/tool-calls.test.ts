@@ -227,7 +227,7 @@ test(
     const post = { do: "http", method: "POST", url: "https://world.example/" };
     const id = await beginTask(
       "plan_always",
-      steps(calling(call("plan_back", ...[back, post, back, post, nap, back, post]))),
+      steps(calling(call("plan_back", back, post, back, post, nap, back, post))),
     );
     for (let round = 0; round < 3; round++) {
       const [key] = Object.keys((await until(id, "input_required"))["inputRequests"]);

@@ -14,7 +14,12 @@ const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 10, 1);
 
 const run = (given: Partial<CountedRun> = {}): CountedRun => ({
-  ...{ servlet: "hello", tool: "greet", caller: "ada", outcome: "returned", ms: 3, fuel: 100 },
+  servlet: "hello",
+  tool: "greet",
+  caller: "ada",
+  outcome: "returned",
+  ms: 3,
+  fuel: 100,
   ...given,
 });
 

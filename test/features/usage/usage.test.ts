@@ -20,7 +20,12 @@ import { eventually } from "../../worker/waiting.ts";
 /** What is counted of calls, without arguments, results or anything else that they carry. */
 
 const run = (given: Partial<CountedRun> = {}): CountedRun => ({
-  ...{ servlet: "hello", tool: "greet", caller: "ada", outcome: "returned", ms: 3, fuel: 100 },
+  servlet: "hello",
+  tool: "greet",
+  caller: "ada",
+  outcome: "returned",
+  ms: 3,
+  fuel: 100,
   ...given,
 });
 describe("counters of an isolate", () => {
@@ -102,7 +107,9 @@ describe("counters of the server", () => {
     const sums = { ...noSums(), runs: 1 };
     for (let part = 0; part < 3; part++) {
       const named = Array.from({ length: 100 }, (_, nth) => ({
-        ...{ by: "caller" as const, name: `made-up-${part}-${nth}`, sums },
+        by: "caller" as const,
+        name: `made-up-${part}-${nth}`,
+        sums,
       }));
       await usage.add({ ...taken, total: { ...noSums(), runs: 100 }, named });
     }

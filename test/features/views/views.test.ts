@@ -41,7 +41,11 @@ describe("a client that shows views", () => {
     });
     const { result: resources } = await ask("resources/list", {}, shows);
     expect(resources!["resources"].find(({ uri }: Listed) => uri === URI)).toEqual({
-      ...{ uri: URI, name: "board", title: "Board", mimeType: TYPE, _meta: { ui: UI } },
+      uri: URI,
+      name: "board",
+      title: "Board",
+      mimeType: TYPE,
+      _meta: { ui: UI },
     });
     const { result: found } = await ask("server/discover", {}, shows);
     expect(found!["capabilities"]["extensions"]).toMatchObject({
@@ -95,7 +99,9 @@ describe("another servlet", () => {
   const viewing = bundle.servlets.find(({ name }) => name === "viewing")!;
   const { lists: _, definitions: __, ...dynamic } = viewing;
   const tool = (meta: object, name = "take"): Tool => ({
-    ...{ name, inputSchema: { type: "object" }, _meta: meta as Json },
+    name,
+    inputSchema: { type: "object" },
+    _meta: meta as Json,
   });
   const merged = (lists: Partial<Lists>, of: PreparedServlet = dynamic, manifest = {}) => {
     const other = { ...dynamic, name: "another", manifest };

@@ -108,15 +108,23 @@ describe("a servlet gets of the headers", () => {
   test("neither signatures, nor what proves who somebody is, nor how the request came", async () => {
     const { headers, body } = shop("{}");
     const more = {
-      ...{ authorization: "Bearer a", cookie: "b=c", "x-gitlab-token": "d", "x-api-key": "e" },
-      ...{ "x-forwarded-for": "1.2.3.4", "cf-ray": "f", "x-hub-signature": "sha1=00" },
+      authorization: "Bearer a",
+      cookie: "b=c",
+      "x-gitlab-token": "d",
+      "x-api-key": "e",
+      "x-forwarded-for": "1.2.3.4",
+      "cf-ray": "f",
+      "x-hub-signature": "sha1=00",
       "X-Custom": "kept",
     };
     await deliver({ headers: { ...headers, ...more }, body }, to("shop"));
     const [effect] = await untilEffects(1);
     const given = effect!.what.request.headers;
     expect(Object.keys(given).toSorted()).toEqual([
-      ...["content-type", "x-custom", "x-shop-id", "x-shop-time"],
+      "content-type",
+      "x-custom",
+      "x-shop-id",
+      "x-shop-time",
     ]);
     expect(given["x-custom"]).toBe("kept");
   });

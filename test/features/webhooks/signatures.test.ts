@@ -18,7 +18,8 @@ const verdictOf = (
 };
 
 const of = (type: "github" | "stripe" | "slack" | "standard", more = {}): Verification => ({
-  ...{ type, secret: "S" },
+  type,
+  secret: "S",
   ...more,
 });
 const STANDARD = { secret: settings.HOOK_STANDARD };
@@ -48,7 +49,8 @@ describe("the examples in the documents are right", () => {
     const secret = "8f742231b10e8888abcd99yyyzzz85a5";
     const at = { secret, now: 1531420618_000 + 30_000 };
     expect(await verdictOf({ headers, body }, of("slack"), at)).toEqual({
-      ...{ id: undefined, timestamp: "1531420618" },
+      id: undefined,
+      timestamp: "1531420618",
     });
   });
 
@@ -105,9 +107,15 @@ describe("ids are those of the senders", () => {
 });
 
 const SHOP: Verification = {
-  ...{ type: "hmac", secret: "S", header: "X-Shop-Signature", algorithm: "sha512" },
-  ...{ encoding: "base64", prefix: "v9=", signed: "{id}|{timestamp}|{body}" },
-  ...{ timestamp: "X-Shop-Time", id: "X-Shop-Id" },
+  type: "hmac",
+  secret: "S",
+  header: "X-Shop-Signature",
+  algorithm: "sha512",
+  encoding: "base64",
+  prefix: "v9=",
+  signed: "{id}|{timestamp}|{body}",
+  timestamp: "X-Shop-Time",
+  id: "X-Shop-Id",
 };
 
 const without = (delivery: Delivery, ...names: string[]): Delivery => ({

@@ -34,7 +34,9 @@ export default defineServlet({
       },
       async handler({ id, url, ...when }, { schedule }) {
         const { next } = await schedule({
-          ...{ id, tool: "tell", arguments: { url } },
+          id,
+          tool: "tell",
+          arguments: { url },
           ...(when as ScheduleTime),
         });
         return { next: next?.getTime() };

@@ -13,9 +13,7 @@ import { inTurn, sideOf, type Round } from "./turns.ts";
 const run = promisify(execFile);
 
 /** The rows whose servlets are guests of the tests. */
-const IN_GUESTS = new Set([
-  ...["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"],
-]);
+const IN_GUESTS = new Set(["callTypeScript", "callC", "megabyte", "callStateful", "commit10MB"]);
 
 /** Rows that are about their peer, or need servlets that are installed. */
 const LEFT_OUT = new Set(["callBare", "callDeployedBare", "callLoaded", "callStatefulLoaded"]);

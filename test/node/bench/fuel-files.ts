@@ -22,8 +22,14 @@ type Preparation = (files: Files, root: number) => void;
 const at = (files: Files, root: number, path: string) => files.walk(root, path, false);
 const open = (files: Files, node: number, kind: "file" | "folder") =>
   files.open({
-    ...{ node, kind, mount: "/data", isPreopened: false, offset: 0, flags: 0 },
-    ...{ rights: RIGHTS_ALL, inheriting: RIGHTS_ALL },
+    node,
+    kind,
+    mount: "/data",
+    isPreopened: false,
+    offset: 0,
+    flags: 0,
+    rights: RIGHTS_ALL,
+    inheriting: RIGHTS_ALL,
   });
 
 /** What earlier calls have left, and what the measured call has done before. Descriptor 3 is the root, 4 is named. */

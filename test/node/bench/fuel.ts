@@ -68,8 +68,16 @@ export const KINDS: Record<string, Kind> = {
 };
 
 const TYPES: Record<string, string> = {
-  ...{ i: "i32", j: "i32", a: "i64", b: "i64", x: "f64", y: "f64", f: "f32", g: "f32" },
-  ...{ v: "v128", w: "v128" },
+  i: "i32",
+  j: "i32",
+  a: "i64",
+  b: "i64",
+  x: "f64",
+  y: "f64",
+  f: "f32",
+  g: "f32",
+  v: "v128",
+  w: "v128",
 };
 const locals = Object.entries(TYPES);
 /** Locals begin as what lies in memory, and those that a row sets are kept there, so that none is known. */

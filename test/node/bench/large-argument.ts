@@ -64,7 +64,9 @@ const inMB = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1).padStart(5)} MB`
 
 const bodyOf = (way: string, text = "") =>
   JSON.stringify({
-    ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
     params: { name: `hoard-${way}`, arguments: { text } },
   });
 

@@ -110,7 +110,9 @@ async function call(
       "cf-connecting-ip": address,
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
       params: { name, arguments: args, _meta },
     }),
   });

@@ -220,7 +220,9 @@ test.each([
   ["SERVLET_STATES", "QUOTAS"],
 ])("where %s is bound, %s is needed, which limits what callers store there", (one, counter) => {
   const needed = neededBindings({
-    ...{ servlets: [], bindings: new Set([one]), variables: new Set() },
+    servlets: [],
+    bindings: new Set([one]),
+    variables: new Set(),
   });
   expect([...needed.keys()]).toEqual([counter]);
 });
@@ -239,7 +241,9 @@ test("where a team signs in, the lines for what that needs are printed", () => {
 test("where a servlet has webhooks, the lines for what these need are printed", () => {
   const hooked = servlet("a", { webhooks: { github: { verify: { type: "none" } } } });
   const needed = neededBindings({
-    ...{ servlets: [hooked], bindings: new Set<string>(), variables: new Set<string>() },
+    servlets: [hooked],
+    bindings: new Set<string>(),
+    variables: new Set<string>(),
   });
   expect(needed.get("HOOKS")).toBe("a has webhooks");
   const lines = lackingLines('name = "mine"\n', [...needed.keys()]);

@@ -84,8 +84,14 @@ const withTools = (schemas: Record<string, object>) =>
 const REPO = { repo: { type: "string" }, page: { type: "integer" } };
 
 const ENTANGLING = {
-  ...{ allOf: [{}], anyOf: [{}], oneOf: [{}], not: { required: ["z"] }, if: {} },
-  ...{ dependentRequired: { repo: ["page"] }, minProperties: 1, $ref: "#/$defs/x" },
+  allOf: [{}],
+  anyOf: [{}],
+  oneOf: [{}],
+  not: { required: ["z"] },
+  if: {},
+  dependentRequired: { repo: ["page"] },
+  minProperties: 1,
+  $ref: "#/$defs/x",
 };
 
 async function checked(profile: object, schemas: Record<string, object>): Promise<string[]> {

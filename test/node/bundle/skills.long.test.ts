@@ -122,9 +122,13 @@ test("skills may link to each other, and lie in folders of a collection", async 
   const got = await made({
     "one/SKILL.md": skill("one", "", "[b](../two/SKILL.md) [c](../two/) [d](../more/three/a.md)"),
     "one/deep/a.md": "[b](../../two/b.md)",
-    ...{ "two/SKILL.md": skill("two"), "two/b.md": "b" },
-    ...{ "more/three/SKILL.md": skill("three"), "more/three/a.md": "a", "more/README.md": "r" },
-    ...{ "README.md": "r", LICENSE: "l" },
+    "two/SKILL.md": skill("two"),
+    "two/b.md": "b",
+    "more/three/SKILL.md": skill("three"),
+    "more/three/a.md": "a",
+    "more/README.md": "r",
+    "README.md": "r",
+    LICENSE: "l",
   });
   expect(got.skills).toEqual(["more/three", "one", "two"]);
   expect(got.files).not.toContain("more/README.md");

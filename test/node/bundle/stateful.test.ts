@@ -14,7 +14,8 @@ test("one that says when its lists change is asked for them in each state", asyn
   const servlets = { "a/a.wat": telling, "b/b.wat": lists("u"), "c/c.wat": telling };
   const members = await bundle({
     ...servlets,
-    ...{ "a/servlet.json": STATE, "b/servlet.json": STATE },
+    "a/servlet.json": STATE,
+    "b/servlet.json": STATE,
     "c/servlet.json": '{"prefix": "c"}',
   });
   expect(members.map(({ found, lists: listed }) => [found.name, listed === undefined])).toEqual([
@@ -33,8 +34,11 @@ test("one is asked when the bundle is made if it says so", async () => {
 test("another build of one that keeps state is named; others begin anew anyway", async () => {
   const make = (tool: string) =>
     bundle({
-      ...{ "a/a.wat": lists(tool), "a/servlet.json": STATE },
-      ...{ "b/b.wat": lists(`${tool}_b`), "c/c.wat": lists("c"), "c/servlet.json": STATE },
+      "a/a.wat": lists(tool),
+      "a/servlet.json": STATE,
+      "b/b.wat": lists(`${tool}_b`),
+      "c/c.wat": lists("c"),
+      "c/servlet.json": STATE,
     });
   const before = bundleSource(await make("one"), "src/bundle.gen.ts");
   expect(newBuilds(await make("two"), before)).toEqual(["a"]);

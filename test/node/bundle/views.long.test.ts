@@ -214,12 +214,13 @@ const view = await connect();
       `<!doctype html>${inside}</script>`,
       {},
       {
-        ...{ "a/dot.png": PNG, "a/a b.png": PNG, "a/5%.png": PNG, "a/UP.PNG": PNG },
-        ...{
-          "a/dot.svg": "<svg a='(1)'></svg>",
-          "a/v.css": "p { top: 0 }",
-          "a/m.js": "self.a = 1",
-        },
+        "a/dot.png": PNG,
+        "a/a b.png": PNG,
+        "a/5%.png": PNG,
+        "a/UP.PNG": PNG,
+        "a/dot.svg": "<svg a='(1)'></svg>",
+        "a/v.css": "p { top: 0 }",
+        "a/m.js": "self.a = 1",
       },
     );
     const page = (await pageOf(files)).replace("<!doctype html>", "");

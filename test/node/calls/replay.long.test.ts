@@ -79,10 +79,19 @@ const ARGUMENTS: Record<string, Json[]> = {
   plan: [
     {
       steps: [
-        ...[{ do: "config" }, { do: "elicit" }, http("GET"), { do: "log", message: "a" }],
-        ...[{ do: "sleep", ms: 5000 }, { do: "progress" }, http("POST"), { do: "secret" }],
-        ...[{ do: "sample" }, { do: "roots" }, { do: "inputs", keys: ["a", "b"] }],
-        ...[{ do: "elicit_url", url: "https://a.example" }, { do: "random" }],
+        { do: "config" },
+        { do: "elicit" },
+        http("GET"),
+        { do: "log", message: "a" },
+        { do: "sleep", ms: 5000 },
+        { do: "progress" },
+        http("POST"),
+        { do: "secret" },
+        { do: "sample" },
+        { do: "roots" },
+        { do: "inputs", keys: ["a", "b"] },
+        { do: "elicit_url", url: "https://a.example" },
+        { do: "random" },
       ],
     },
     { steps: [{ do: "elicit" }, { do: "fail", message: "on purpose" }] },

@@ -112,7 +112,9 @@ async function missingIn(copy: string, lines: readonly string[]): Promise<string
 
 async function missingOf(copy: string, script: string): Promise<string[]> {
   const printed = await runShell(copy, script, {
-    ...{ KEY, OTC_SECRET, EDGE_SERVLETS_KEY: OPERATOR_KEY },
+    KEY,
+    OTC_SECRET,
+    EDGE_SERVLETS_KEY: OPERATOR_KEY,
   });
   let from = 0;
   for (const part of expectedOf(script).flatMap((expected) => expected.split(" … "))) {
@@ -241,7 +243,18 @@ describe.each(PAGES)("$path", async ({ path, blocks }: Page) => {
 
   test("has no block that nobody runs", () => {
     const known = of(
-      ...["sh", "ts", "python", "text", "tsx", "css", "js", "c", "json", "yaml", "ini", "toml"],
+      "sh",
+      "ts",
+      "python",
+      "text",
+      "tsx",
+      "css",
+      "js",
+      "c",
+      "json",
+      "yaml",
+      "ini",
+      "toml",
       "mermaid",
     );
     expect(blocks.filter((block) => !known.includes(block))).toEqual([]);

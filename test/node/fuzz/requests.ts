@@ -109,20 +109,20 @@ export function told(as: Name, chance: Chance, through = chance.pick(Object.keys
 }
 
 const STEPS = [
-  ...[
-    { do: "elicit" },
-    { do: "elicit", timeout: 30 },
-    { do: "elicit_url", url: "https://x.example" },
-  ],
-  ...[{ do: "sample" }, { do: "roots" }, { do: "inputs", keys: ["a", "b"] }, { do: "config" }],
-  ...[
-    { do: "sleep", ms: 20 },
-    { do: "secret" },
-    { do: "log" },
-    { do: "progress" },
-    { do: "random" },
-  ],
-  ...[{ do: "fail" }, { do: "http", url: "http://127.0.0.1:1/" }],
+  { do: "elicit" },
+  { do: "elicit", timeout: 30 },
+  { do: "elicit_url", url: "https://x.example" },
+  { do: "sample" },
+  { do: "roots" },
+  { do: "inputs", keys: ["a", "b"] },
+  { do: "config" },
+  { do: "sleep", ms: 20 },
+  { do: "secret" },
+  { do: "log" },
+  { do: "progress" },
+  { do: "random" },
+  { do: "fail" },
+  { do: "http", url: "http://127.0.0.1:1/" },
 ];
 
 const CURIOUS = (as: Name): Json[] => [

@@ -182,8 +182,16 @@ async function openCalls({ chance, send }: Stage): Promise<void> {
 }
 
 const HOSTS = [
-  ...["evil.example", "evil.example:443", "localhost", "localhost:1", "127.0.0.1", "[::1]"],
-  ...["localhost.evil.example", "EVIL.example.", "0", ""],
+  "evil.example",
+  "evil.example:443",
+  "localhost",
+  "localhost:1",
+  "127.0.0.1",
+  "[::1]",
+  "localhost.evil.example",
+  "EVIL.example.",
+  "0",
+  "",
 ];
 const ADDRESSES = ["127.0.0.1", "::1", "127.0.0.1, 203.0.113.9", "localhost", "unknown"];
 /** Stands in headers that nobody may believe. */
@@ -230,21 +238,19 @@ async function forgers({ chance, send, fail }: Stage): Promise<void> {
 /** By how often they are played. */
 const SCENES = [
   ...Array.from({ length: 20 }, () => strangers),
-  ...[
-    rounds,
-    rounds,
-    rounds,
-    tasks,
-    session,
-    session,
-    listening,
-    visitors,
-    visitors,
-    forgers,
-    forgers,
-    openCalls,
-    openCalls,
-  ],
+  rounds,
+  rounds,
+  rounds,
+  tasks,
+  session,
+  session,
+  listening,
+  visitors,
+  visitors,
+  forgers,
+  forgers,
+  openCalls,
+  openCalls,
 ];
 
 export const play = (stage: Stage): Promise<void> => stage.chance.pick(SCENES)(stage);

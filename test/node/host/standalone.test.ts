@@ -35,9 +35,16 @@ test.each([
 
 test.each(["start", "backup"])("%s is made without the build tools", async (name) => {
   const { metafile } = await build({
-    ...{ entryPoints: [`src/tools/host/${name}.ts`], outdir: "out", bundle: true, splitting: true },
-    ...{ platform: "node", format: "esm", external: ["esbuild", "workerd"] },
-    ...{ write: false, metafile: true, logLevel: "silent" },
+    entryPoints: [`src/tools/host/${name}.ts`],
+    outdir: "out",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    external: ["esbuild", "workerd"],
+    write: false,
+    metafile: true,
+    logLevel: "silent",
   });
   const packages = Object.keys(metafile.inputs).flatMap((path) => {
     const [, named = []] = path.split("node_modules/").map((one) => one.split("/")[0] ?? "");

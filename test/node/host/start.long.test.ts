@@ -207,7 +207,10 @@ test("five refreshes at once get the same tokens, and again after the server was
     post("/oauth/token", new URLSearchParams({ client_id, ...fields }));
   const code = back.searchParams.get("code")!;
   const { refresh_token = "" } = await token({
-    ...{ grant_type: "authorization_code", code, code_verifier, redirect_uri: CALLBACK },
+    grant_type: "authorization_code",
+    code,
+    code_verifier,
+    redirect_uri: CALLBACK,
   });
   const refresh = () => token({ grant_type: "refresh_token", refresh_token });
   const all = await Promise.all(Array.from({ length: 5 }, refresh));

@@ -31,7 +31,9 @@ test("what the version before has stored is read, and added to", async () => {
         accept: "application/json",
       },
       body: JSON.stringify({
-        ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
         params: { name, arguments: args },
       }),
     });

@@ -22,7 +22,9 @@ export async function called(
       "mcp-name": name,
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
       params: { name, arguments: args, _meta },
     }),
   });

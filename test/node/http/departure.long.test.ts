@@ -193,7 +193,8 @@ describe("a client of a session that leaves", () => {
     });
     const { port: at } = world.address() as AddressInfo;
     const get = (path: string) => ({
-      ...{ do: "http", method: "GET" },
+      do: "http",
+      method: "GET",
       url: `http://127.0.0.1:${at}${path}`,
     });
     const plan = steps(get("/first"), get("/second"), { do: "sleep", ms: 2000 }, get("/third"));

@@ -78,7 +78,13 @@ async function signIn(
   const back = await sentBack(url, { login: "ada", password: "any" });
   const parameters = oauth.validateAuthResponse(as, client, back, state);
   const response = await oauth.authorizationCodeGrantRequest(
-    ...([as, client, secret, parameters, CALLBACK, verifier, http] as const),
+    as,
+    client,
+    secret,
+    parameters,
+    CALLBACK,
+    verifier,
+    http,
   );
   const tokens = await oauth.processAuthorizationCodeResponse(as, client, response, {
     expectedNonce: nonce,

@@ -29,8 +29,10 @@ test.skipIf(!registry)(
           ),
         ),
         GIT_CONFIG_COUNT: "2",
-        ...{ GIT_CONFIG_KEY_0: insteadOf, GIT_CONFIG_VALUE_0: `https://github.com/${REPOSITORY}` },
-        ...{ GIT_CONFIG_KEY_1: insteadOf, GIT_CONFIG_VALUE_1: `git@github.com:${REPOSITORY}` },
+        GIT_CONFIG_KEY_0: insteadOf,
+        GIT_CONFIG_VALUE_0: `https://github.com/${REPOSITORY}`,
+        GIT_CONFIG_KEY_1: insteadOf,
+        GIT_CONFIG_VALUE_1: `git@github.com:${REPOSITORY}`,
       };
       const template = ["--template", `github:${REPOSITORY}`, "--template-mode", "git"];
       const answers = ["--no-deploy", "--no-git", "--no-agents"];

@@ -9,8 +9,18 @@ test("a server of FastMCP is a servlet", async () => {
   const servlet = await loadServlet("test/node/python/servlets/fastmcp");
   const { tools, resources, resourceTemplates, prompts } = await servlet.list();
   expect(tools.map(({ name }) => name)).toEqual([
-    ...["listed", "multiply", "plain", "alone", "made", "again", "injected", "breaks"],
-    ...["add", "find", "third", "whole"],
+    "listed",
+    "multiply",
+    "plain",
+    "alone",
+    "made",
+    "again",
+    "injected",
+    "breaks",
+    "add",
+    "find",
+    "third",
+    "whole",
   ]);
   expect(tools.find(({ name }) => name === "find")).toMatchObject({
     description: "Finds",

@@ -14,8 +14,12 @@ test("lists have what functions and decorators say", async () => {
   const { resources, resourceTemplates, prompts } = await servlet.list();
   expect(resources).toEqual([
     {
-      ...{ uri: "book://list", name: "books", title: "Books", description: "All books." },
-      ...{ mimeType: "text/csv", size: 9 },
+      uri: "book://list",
+      name: "books",
+      title: "Books",
+      description: "All books.",
+      mimeType: "text/csv",
+      size: 9,
     },
     { uri: "book://json", name: "as_json" },
     { uri: "book://cover", name: "cover", mimeType: "image/png" },

@@ -170,8 +170,12 @@ const HINTS: [hint: string, schema: object, ...values: [given: unknown, got: str
   [
     "limited",
     {
-      ...{ type: "integer", minimum: 1, exclusiveMaximum: 10, multipleOf: 2 },
-      ...{ title: "N", examples: [4] },
+      type: "integer",
+      minimum: 1,
+      exclusiveMaximum: 10,
+      multipleOf: 2,
+      title: "N",
+      examples: [4],
     },
     [4, "4"],
   ],
@@ -359,7 +363,10 @@ test("a result has the fields of a dataclass, and not what it is made of", async
   const { tools } = await servlet.list();
   const { outputSchema } = tools.find(({ name }) => name === "scales")!;
   expect(Object.keys(outputSchema!["properties"] as object)).toEqual([
-    ...["name", "made", "width", "area"],
+    "name",
+    "made",
+    "width",
+    "area",
   ]);
   const scaled = { name: "a", width: 2, factor: 3, offset: 1 };
   const { result } = await servlet.callTool("scales", { scaled });

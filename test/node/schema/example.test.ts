@@ -101,8 +101,10 @@ test("a whole example has the optional members, unless they contradict each othe
     required: ["to"],
   };
   const whole = {
-    ...{ to: "ada@example.com", site: "https://example.com/" },
-    ...{ options: { path: "/a" }, lines: [{ n: 1 }] },
+    to: "ada@example.com",
+    site: "https://example.com/",
+    options: { path: "/a" },
+    lines: [{ n: 1 }],
   };
   expect(exampleOf(schema, true)).toEqual(whole);
   expect(exampleOf(schema)).toEqual({ to: "ada@example.com" });

@@ -98,12 +98,17 @@ describe("a request", () => {
       list: [{ x: 1 }, "text"],
       empty: [],
       files: [new Uint8Array([65]), new Uint8Array([66])],
-      ...{ whole: ["a", "b"], xml: "<a/>", ids: [1, 2], deep: { x: { y: 1 } } },
+      whole: ["a", "b"],
+      xml: "<a/>",
+      ids: [1, 2],
+      deep: { x: { y: 1 } },
     };
     const encoding = {
       files: { contentType: "image/png" },
-      ...{ whole: { contentType: "application/json" }, xml: { contentType: "text/xml" } },
-      ...{ ids: { style: "pipeDelimited" as const }, deep: { style: "deepObject" as const } },
+      whole: { contentType: "application/json" },
+      xml: { contentType: "text/xml" },
+      ids: { style: "pipeDelimited" as const },
+      deep: { style: "deepObject" as const },
     };
     const { sent } = await called({ multipart, encoding }, {}, { method: "post" });
     const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(

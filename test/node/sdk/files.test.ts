@@ -33,9 +33,17 @@ test("files are written, added to, read, listed, renamed and removed", async () 
     ["exists", "/data/new/deeper"],
   );
   expect(results).toEqual([
-    ...["done", "done", "one, zwölf 🎈", { bytes: [110, 101] }],
+    "done",
+    "done",
+    "one, zwölf 🎈",
+    { bytes: [110, 101] },
     { size: 16, mtime: "2026-01-02T00:00:00.000Z", isFile: true, isDirectory: false },
-    ...["done", ["b.txt"], "done", false, "done", false],
+    "done",
+    ["b.txt"],
+    "done",
+    false,
+    "done",
+    false,
   ]);
 });
 
@@ -64,10 +72,16 @@ test("folders are made and removed, also with what is in them", async () => {
     ["stat", "/data/"],
   );
   expect(results.slice(0, -1)).toEqual([
-    ...["ENOENT: no such file or folder, /data/x/y/z", "done", "done", "done"],
+    "ENOENT: no such file or folder, /data/x/y/z",
+    "done",
+    "done",
+    "done",
     "EEXIST: file exists, /data/x/y/file",
-    ...["EISDIR: it is a folder, /data/x", "done", "ENOENT: no such file or folder, /data/x"],
-    ...["done", []],
+    "EISDIR: it is a folder, /data/x",
+    "done",
+    "ENOENT: no such file or folder, /data/x",
+    "done",
+    [],
   ]);
   expect(results.at(-1)).toMatchObject({ size: 0, isDirectory: true, isFile: false });
 });

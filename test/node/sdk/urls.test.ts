@@ -20,9 +20,35 @@ const BASES = [
 
 /** References, whose meaning depends on the base. */
 const REFERENCES = [
-  ...["", "x", "/x", "//x", "///x", "\\\\x\\y", "?a", "#b", "..", "../..", ".", "./", "a/../b"],
-  ...["http:", "http:foo", "http:/foo", "https:foo", "file:", "file:..", "file:c:/x", "/c|/x"],
-  ...["//localhost/x", "a:b", "1:2", ":x", "//", "/..//x", "  x y\t", "other:foo"],
+  "",
+  "x",
+  "/x",
+  "//x",
+  "///x",
+  "\\\\x\\y",
+  "?a",
+  "#b",
+  "..",
+  "../..",
+  ".",
+  "./",
+  "a/../b",
+  "http:",
+  "http:foo",
+  "http:/foo",
+  "https:foo",
+  "file:",
+  "file:..",
+  "file:c:/x",
+  "/c|/x",
+  "//localhost/x",
+  "a:b",
+  "1:2",
+  ":x",
+  "//",
+  "/..//x",
+  "  x y\t",
+  "other:foo",
 ];
 
 /** By what is special about them. */

@@ -124,14 +124,13 @@ const npmInstall = (folder: string, packages: readonly string[]) =>
 async function original(server: Compared, folder: string, source: string): Promise<Shown> {
   const outfile = join(folder, "original.mjs");
   await build({
-    ...{
-      entryPoints: [join(source, server.entry)],
-      bundle: true,
-      outfile,
-      format: "esm",
-      platform: "node",
-    },
-    ...{ logLevel: "error", loader: { ".svg": "text" } },
+    entryPoints: [join(source, server.entry)],
+    bundle: true,
+    outfile,
+    format: "esm",
+    platform: "node",
+    logLevel: "error",
+    loader: { ".svg": "text" },
     ...(server.conditions
       ? {
           conditions: [...server.conditions],
@@ -184,9 +183,14 @@ export * from ${JSON.stringify(join(source, server.entry))};
 export { default } from ${JSON.stringify(join(source, server.entry))};`,
       resolveDir: folder,
     },
-    ...{ bundle: true, outfile: join(built, "index.js"), format: "esm", target: "es2022" },
-    ...{ conditions: ["workerd", "worker", "browser"], mainFields: ["module", "main"] },
-    ...{ logLevel: "error", loader: { ".svg": "text" } },
+    bundle: true,
+    outfile: join(built, "index.js"),
+    format: "esm",
+    target: "es2022",
+    conditions: ["workerd", "worker", "browser"],
+    mainFields: ["module", "main"],
+    logLevel: "error",
+    loader: { ".svg": "text" },
     // The platform alone has mail.
     alias: { "cloudflare:email": email },
     external: ["cloudflare:workers", "cloudflare:sockets", "node:*", ...builtinModules],

@@ -68,7 +68,10 @@ test("hashes, HMAC and random values are those of Node", async () => {
     ["md5", "sha1", "sha256", "sha512"].map((name) => createHash(name).update("ab").digest("hex")),
     createHmac("sha256", "key").update("text").digest("base64"),
     createHash("sha256").update("ÿ", "latin1").digest("hex"),
-    ...[8, 36, true, 5],
+    8,
+    36,
+    true,
+    5,
   ]);
 });
 
@@ -94,7 +97,12 @@ const failing = (work) => { try { return work(); } catch (error) { return [error
     "prompts/deep/other.md": "# Other",
   };
   expect(await used(scope, tool, files)).toEqual([
-    ...["1.2.3", "mine", 1, "# Hello", ["deep", "hello.md"], false],
+    "1.2.3",
+    "mine",
+    1,
+    "# Hello",
+    ["deep", "hello.md"],
+    false,
     ["ENOENT", expect.stringContaining("its path has to be written in the code")],
     ["ENOENT", expect.stringContaining("/servlet/x")],
   ]);

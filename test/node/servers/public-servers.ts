@@ -81,14 +81,12 @@ export const SERVERS: readonly Compared[] = [
     answers: {
       "prompts?": { data: [{ name: "greet" }], meta: { totalPages: 1, page: 1 } },
       "prompts/greet": {
-        ...{
-          name: "greet",
-          version: 1,
-          type: "text",
-          labels: ["production"],
-          tags: [],
-          config: {},
-        },
+        name: "greet",
+        version: 1,
+        type: "text",
+        labels: ["production"],
+        tags: [],
+        config: {},
         prompt: "Hello {{name}}",
       },
     },
@@ -183,8 +181,11 @@ export const SERVERS: readonly Compared[] = [
     entry: "tools/server.ts",
     isFile: true,
     packages: [
-      ...["@modelcontextprotocol/server@2.4.0", "@modelcontextprotocol/hono@2", "zod@4"],
-      ...["@hono/node-server@1", "hono@4"],
+      "@modelcontextprotocol/server@2.4.0",
+      "@modelcontextprotocol/hono@2",
+      "zod@4",
+      "@hono/node-server@1",
+      "hono@4",
     ],
     replaced: { "@mcp-examples/shared": "../shared/src/index.ts" },
     calls: [

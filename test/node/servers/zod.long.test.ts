@@ -54,8 +54,13 @@ test("zod is there once for the servlets that use what is common of it, and othe
   const shared = new Map(members.map(({ found, prepared }) => [found.name, prepared.packages]));
   const isShared = [...shared].map(([name, packages]) => [name, packages !== undefined]);
   expect(Object.fromEntries(isShared)).toEqual({
-    ...{ one: true, two: true, kit: true },
-    ...{ rare: false, whole: false, core: false, mini: false },
+    one: true,
+    two: true,
+    kit: true,
+    rare: false,
+    whole: false,
+    core: false,
+    mini: false,
   });
   expect(new Set([...shared.values()].map((one) => one?.path)).size).toBe(2);
   const gzipped = ({ bytes }: { bytes: Uint8Array }) => gzipSync(bytes, { level: 9 }).length;

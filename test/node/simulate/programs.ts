@@ -150,7 +150,9 @@ export function calling(
       branch.some((step) => step.do === "forever") ? [{ do: "keep" }] : branch,
     );
     all.splice(chance.below(all.length + 1), 0, {
-      ...{ do: "call", branches, tools: made.map(([tool]) => tool) },
+      do: "call",
+      branches,
+      tools: made.map(([tool]) => tool),
     });
   }
   // A program that fails does so at the end.
@@ -177,7 +179,8 @@ const UNATTENDED_STEPS: Record<"scheduler" | "sender" | "subscriber", Maker[]> =
   ],
   subscriber: [
     (chance) => ({
-      ...{ do: "subscribe", keys: [chance.pick(["told", "told_all"])] },
+      do: "subscribe",
+      keys: [chance.pick(["told", "told_all"])],
       ...(chance.of(0.5) && { ms: 2 * 60 * SECOND }),
     }),
     () => ({ do: "emit", keys: ["told"] }),

@@ -3,8 +3,18 @@ import { play } from "./play.ts";
 
 /** Seeds that have failed before. */
 const FAILED = [
-  ...["902", "3280", "3987", "5374", "6019", "9438", "11571"],
-  ...["387 --state", "2892 --state", "3050 --state", "6287 --state", "1477 --calls"],
+  "902",
+  "3280",
+  "3987",
+  "5374",
+  "6019",
+  "9438",
+  "11571",
+  "387 --state",
+  "2892 --state",
+  "3050 --state",
+  "6287 --state",
+  "1477 --calls",
 ];
 
 /** The digests of the traces in a run's output. */

@@ -21,7 +21,7 @@ class Connection {
 
   break(): void {
     this.isBroken = true;
-    for (const died of [...this.underWay]) died(new Error(LOST));
+    for (const died of Array.from(this.underWay)) died(new Error(LOST));
   }
 }
 

@@ -159,7 +159,8 @@ export class UnattendedClient {
       own.push(one);
       this.#story.schedules.push(one);
       const answer = await this.#tool("later", {
-        ...{ id: one.label, url: `${HOST}/${one.label}` },
+        id: one.label,
+        url: `${HOST}/${one.label}`,
         ...(one.every !== undefined && { every: one.every }),
         ...(one.at !== undefined && { at: new Date(one.at).toISOString() }),
       });
@@ -313,8 +314,15 @@ export class UnattendedClient {
   async #newSubscription(label: string, { keys, ms }: Step): Promise<Subscribed> {
     const secret = `whsec_${Buffer.from(`secret of the webhook ${label}`.padEnd(32)).toString("base64")}`;
     const one: Subscribed = {
-      ...{ label, type: keys![0]!, caller: this.#caller, secret, granted: 0, isMissing: false },
-      ...{ url: `${RECEIVER}/${label}`, cursor: null, ttlMs: ms },
+      label,
+      type: keys![0]!,
+      caller: this.#caller,
+      secret,
+      granted: 0,
+      isMissing: false,
+      url: `${RECEIVER}/${label}`,
+      cursor: null,
+      ttlMs: ms,
     };
     await this.#grant(one);
     one.granted = this.world.now();

@@ -141,8 +141,13 @@ describe("a key", () => {
 describe("keys that are made while the server runs", () => {
   const SECRET = "esk_made";
   const made = async (more: Partial<MadeKey> = {}): Promise<MadeKey> => ({
-    ...{ key: await hexDigest(SECRET), name: "made", scopes: ["hello:*"], expires: null },
-    ...{ made: 1, maker: "boss", ...more },
+    key: await hexDigest(SECRET),
+    name: "made",
+    scopes: ["hello:*"],
+    expires: null,
+    made: 1,
+    maker: "boss",
+    ...more,
   });
 
   test("are known a second later", async () => {

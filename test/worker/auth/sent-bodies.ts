@@ -110,7 +110,9 @@ export async function sentUnread(
   const server = await serverOf({ [key]: {} }, variables);
   const { read, stream } = bodyOf("{");
   const headers = {
-    ...{ "content-type": JSON_TYPE, accept: JSON_TYPE, "content-length": "4000000" },
+    "content-type": JSON_TYPE,
+    accept: JSON_TYPE,
+    "content-length": "4000000",
     ...(isKnown && { authorization: `Bearer ${key}`, "otc-api-key": key }),
   };
   const { status } = await fetchOf(server, { body: stream, headers, method, path });

@@ -36,7 +36,9 @@ async function calling(
   const call = new Request("http://localhost:8787/mcp", {
     method: "POST",
     headers: {
-      ...{ "content-type": "application/json", accept, authorization: `Bearer ${key}` },
+      "content-type": "application/json",
+      accept,
+      authorization: `Bearer ${key}`,
       ...headers,
     },
     body: JSON.stringify(body),

@@ -36,7 +36,9 @@ test("a window of attempts ends after its time, at the latest", async () => {
 test("the sleeps of calls inside end earlier by as much as that of the whole call", () => {
   const sleeping = (until: number): Recorded => ({
     head: { version: 1, hash: "", input: "", seed: "00", time: 0 },
-    ...{ entries: [], notices: 0, pending: { what: "sleep", digest: "", ms: HOUR, until } },
+    entries: [],
+    notices: 0,
+    pending: { what: "sleep", digest: "", ms: HOUR, until },
   });
   const inner = { at: 0, calls: [8, 9].map((at) => ({ recorded: sleeping(at * HOUR) })) };
   const whole = withEarlierSleeps({ ...sleeping(8 * HOUR), inner }, 3 * HOUR);

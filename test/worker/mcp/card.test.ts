@@ -55,8 +55,11 @@ async function get(
 
 test("the card says who the server is and how to connect, as it says itself then", async () => {
   const settings = {
-    ...{ SERVER_NAME: "weather", SERVER_TITLE: "Weather", SERVER_VERSION: "1.2.3" },
-    ...{ SERVER_DESCRIPTION: "Tells the weather", SERVER_WEBSITE: "https://example.com/" },
+    SERVER_NAME: "weather",
+    SERVER_TITLE: "Weather",
+    SERVER_VERSION: "1.2.3",
+    SERVER_DESCRIPTION: "Tells the weather",
+    SERVER_WEBSITE: "https://example.com/",
   };
   const { response, body } = await get(CARD, { settings });
   expect(response.status).toBe(200);
@@ -64,11 +67,15 @@ test("the card says who the server is and how to connect, as it says itself then
   const { result } = await ask("server/discover");
   expect(body()).toEqual({
     $schema: "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json",
-    ...{ name: "com.example.mcp/weather", version: "1.2.3", title: "Weather" },
-    ...{ description: "Tells the weather", websiteUrl: "https://example.com/" },
+    name: "com.example.mcp/weather",
+    version: "1.2.3",
+    title: "Weather",
+    description: "Tells the weather",
+    websiteUrl: "https://example.com/",
     remotes: [
       {
-        ...{ type: "streamable-http", url: "https://mcp.example.com/mcp" },
+        type: "streamable-http",
+        url: "https://mcp.example.com/mcp",
         supportedProtocolVersions: result!["supportedVersions"],
       },
     ],
@@ -86,7 +93,9 @@ const CARD_SCHEMA = {
       const: "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json",
     },
     name: {
-      ...{ type: "string", minLength: 3, maxLength: 200 },
+      type: "string",
+      minLength: 3,
+      maxLength: 200,
       pattern: "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$",
     },
     version: { type: "string", maxLength: 255 },
@@ -96,9 +105,12 @@ const CARD_SCHEMA = {
     icons: {
       type: "array",
       items: {
-        ...{ type: "object", additionalProperties: false, required: ["src"] },
+        type: "object",
+        additionalProperties: false,
+        required: ["src"],
         properties: {
-          ...{ src: { type: "string" }, mimeType: { type: "string" } },
+          src: { type: "string" },
+          mimeType: { type: "string" },
           sizes: { type: "array", items: { type: "string" } },
           theme: { enum: ["dark", "light"] },
         },
@@ -107,9 +119,12 @@ const CARD_SCHEMA = {
     remotes: {
       type: "array",
       items: {
-        ...{ type: "object", additionalProperties: false, required: ["type", "url"] },
+        type: "object",
+        additionalProperties: false,
+        required: ["type", "url"],
         properties: {
-          ...{ type: { enum: ["sse", "streamable-http"] }, url: URI },
+          type: { enum: ["sse", "streamable-http"] },
+          url: URI,
           supportedProtocolVersions: { type: "array", items: { type: "string" } },
         },
       },
@@ -131,8 +146,10 @@ test.each([
 
 test("the catalogue lists it, under both names", async () => {
   const entry = {
-    ...{ identifier: "urn:air:mcp.example.com:edge-servlets", displayName: "edge-servlets" },
-    ...{ type: "application/mcp-server-card+json", url: `https://mcp.example.com${CARD}` },
+    identifier: "urn:air:mcp.example.com:edge-servlets",
+    displayName: "edge-servlets",
+    type: "application/mcp-server-card+json",
+    url: `https://mcp.example.com${CARD}`,
   };
   const found = await get("/.well-known/ai-catalog.json");
   expect(found.response.headers.get("content-type")).toMatch(/^application\/ai-catalog\+json/);
@@ -177,7 +194,9 @@ test("whoever has it already is told so", async () => {
   for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
     const again = await get(CARD, { headers: { "if-none-match": known } });
     expect({ known, status: again.response.status, text: again.text }).toEqual({
-      ...{ known, status: 304, text: "" },
+      known,
+      status: 304,
+      text: "",
     });
     expect(again.response.headers.get("etag")).toBe(etag);
   }

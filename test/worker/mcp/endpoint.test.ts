@@ -106,7 +106,8 @@ describe("requests that are not for here", () => {
     const request = new Request(URL_OF_MCP, {
       method: "POST",
       headers: {
-        ...{ "content-type": "application/json", accept: "application/json" },
+        "content-type": "application/json",
+        accept: "application/json",
         "content-encoding": coding.toUpperCase(),
       },
       body: await new Response(stream).bytes(),

@@ -14,8 +14,17 @@ describe("the endpoint of a profile", () => {
   test("lists what the profile names", async () => {
     const { tools, prompts, resources, templates } = await namesAt(support.server!);
     expect(tools.toSorted()).toEqual([
-      ...["echo_input", "greet", "lookup_status", "plan", "plan_always", "plan_back"],
-      ...["plan_back_always", "plan_never", "plan_required", "rounds", "rounds_always"],
+      "echo_input",
+      "greet",
+      "lookup_status",
+      "plan",
+      "plan_always",
+      "plan_back",
+      "plan_back_always",
+      "plan_never",
+      "plan_required",
+      "rounds",
+      "rounds_always",
     ]);
     expect(prompts).toEqual(["explain_status"]);
     expect(resources).toEqual(["http-status://index"]);

@@ -35,8 +35,15 @@ const env = {
 const { variables } = deploymentOf(readSettings(env), env);
 
 const OWN = [
-  ...["STATE_KEY", "API_KEYS", "SCOPES", "ACCOUNTS", "OAUTH_ISSUERS", "TASKS"],
-  ...["PROVIDER_SECRET", "ISSUER_SECRET", "OTEL_EXPORTER_OTLP_HEADERS"],
+  "STATE_KEY",
+  "API_KEYS",
+  "SCOPES",
+  "ACCOUNTS",
+  "OAUTH_ISSUERS",
+  "TASKS",
+  "PROVIDER_SECRET",
+  "ISSUER_SECRET",
+  "OTEL_EXPORTER_OTLP_HEADERS",
 ];
 
 describe("the server's own variables, secrets and bindings", () => {

@@ -35,7 +35,9 @@ describe("a call that fails has one line, with what failed and what to do", () =
     const line = JSON.parse(lines[0]!);
     expect(line).toMatchObject({
       ...about,
-      ...{ subject: tool, servlet: expect.stringMatching(/^(script|faulty)$/), outcome },
+      subject: tool,
+      servlet: expect.stringMatching(/^(script|faulty)$/),
+      outcome,
       advice: expect.stringMatching(advice),
     });
     // What the servlet has said to its caller alone is not in it.
@@ -47,7 +49,9 @@ describe("a call that fails has one line, with what failed and what to do", () =
     expect(lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({
         ...about,
-        ...{ servlet: "hello", subject: "greet", outcome: "not_configured" },
+        servlet: "hello",
+        subject: "greet",
+        outcome: "not_configured",
         message: expect.stringContaining("ISSUES_API"),
         advice: expect.stringContaining("wrangler secret put"),
       }),
@@ -59,7 +63,9 @@ describe("a call that fails has one line, with what failed and what to do", () =
     expect(others).toEqual([]);
     expect(JSON.parse(line!)).toMatchObject({
       ...about,
-      ...{ servlet: "hello", subject: "greet", outcome: "invalid_arguments" },
+      servlet: "hello",
+      subject: "greet",
+      outcome: "invalid_arguments",
     });
     expect(line).not.toMatch(/hush|secretary/);
   });
@@ -118,8 +124,14 @@ test("each outcome has words and advice of its own for an operator", () => {
   expect(outcomes.filter(isOwn)).toEqual(["servlet_error", "refused"]);
   const ours = outcomes.filter((outcome) => failureOf(outcome).isOurs);
   expect(ours.toSorted()).toEqual([
-    ...["internal", "not_configured", "servlet_failed", "storage_full", "threw", "too_many"],
-    ...["trapped", "unavailable"],
+    "internal",
+    "not_configured",
+    "servlet_failed",
+    "storage_full",
+    "threw",
+    "too_many",
+    "trapped",
+    "unavailable",
   ]);
 });
 

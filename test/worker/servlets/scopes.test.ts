@@ -168,7 +168,9 @@ describe("words of OpenID Connect name no servlet", () => {
     expect(withoutOpenId(words, isKnown)).toEqual(["email"]);
     const may = mayBy(words, configured);
     expect([may("email", "send"), may("email", "read"), may("profile", "send")]).toEqual([
-      ...[true, false, false],
+      true,
+      false,
+      false,
     ]);
   });
 });

@@ -94,10 +94,28 @@ describe("a guest's request is refused", () => {
 test("headers that are not the guest's are left out, others arrive", async () => {
   const own = { authorization: "Bearer x\n", cookie: "a=b", accept: "text/plain", "x-mine": 7 };
   const others = [
-    ...["Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "TE", "Trailer"],
-    ...["Keep-Alive", "Expect", "Via", "Forwarded", "X-Forwarded-For", "X-Real-IP", "X-Client-IP"],
-    ...["CF-Connecting-IP", "CF-Worker", "True-Client-IP", "CDN-Loop", "Proxy-Authorization"],
-    ...["Sec-Fetch-Site", "X-Original-URL", "X-Rewrite-URL"],
+    "Host",
+    "Connection",
+    "Content-Length",
+    "Transfer-Encoding",
+    "Upgrade",
+    "TE",
+    "Trailer",
+    "Keep-Alive",
+    "Expect",
+    "Via",
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Real-IP",
+    "X-Client-IP",
+    "CF-Connecting-IP",
+    "CF-Worker",
+    "True-Client-IP",
+    "CDN-Loop",
+    "Proxy-Authorization",
+    "Sec-Fetch-Site",
+    "X-Original-URL",
+    "X-Rewrite-URL",
   ];
   const headers = { ...own, ...Object.fromEntries(others.map((name) => [name, "chunked"])) };
   await fetchBy({ url: URL_OF, headers });
@@ -124,9 +142,17 @@ describe("redirects", () => {
       : new Response("there");
 
   test.each([
-    ...["http://127.0.0.1/", "//0x7f.1/", "http://[::ffff:7f00:1]/", "http://localhost./"],
-    ...["http://169.254.169.254/latest/meta-data/", "//metadata.google.internal/", "file:///etc"],
-    ...["https://ada:hush@other.example/", "javascript:1", "http://", `/${"x".repeat(10_000)}`],
+    "http://127.0.0.1/",
+    "//0x7f.1/",
+    "http://[::ffff:7f00:1]/",
+    "http://localhost./",
+    "http://169.254.169.254/latest/meta-data/",
+    "//metadata.google.internal/",
+    "file:///etc",
+    "https://ada:hush@other.example/",
+    "javascript:1",
+    "http://",
+    `/${"x".repeat(10_000)}`,
   ])("to %s are not followed", async (location) => {
     answer = leading(location);
     expect(await fetchBy({ url: URL_OF })).toHaveProperty("refused");
@@ -229,7 +255,9 @@ test("the record of a run has a response with its headers, and its body in base6
   const { entries } = guest.journal.recorded();
   expect(structuredClone(entries)).toEqual([
     {
-      ...{ what: "http PUT public.example", digest, at: expect.any(Number) },
+      what: "http PUT public.example",
+      digest,
+      at: expect.any(Number),
       answer: JSON.stringify({ status: 201, headers, body }),
     },
   ]);

@@ -17,7 +17,9 @@ test("a servlet with dynamic lists may have no start functions", async () => {
     );
     const { tools } = (await registry.catalog()).lists;
     expect({ name: servlet.name, errors, count: tools.length }).toEqual({
-      ...{ name: servlet.name, errors: [], count: lists!.tools.length },
+      name: servlet.name,
+      errors: [],
+      count: lists!.tools.length,
     });
   }
 });

@@ -26,9 +26,15 @@ afterEach(() => {
 });
 
 const setup = {
-  ...{ config: {}, allowedHosts: ["*"], secret: () => undefined, logLevel: "info" as const },
-  ...{ world: liveWorld, signal: () => new AbortController().signal },
-  ...{ log: () => {}, notify: () => {}, ask: () => Promise.reject(new Error("nobody to ask")) },
+  config: {},
+  allowedHosts: ["*"],
+  secret: () => undefined,
+  logLevel: "info" as const,
+  world: liveWorld,
+  signal: () => new AbortController().signal,
+  log: () => {},
+  notify: () => {},
+  ask: () => Promise.reject(new Error("nobody to ask")),
 };
 
 /** A call whose guest waits for something: the clock goes on once it does. */

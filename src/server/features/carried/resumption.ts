@@ -158,7 +158,12 @@ export class StoredResumption implements Resumption {
     const begun = { head: this.#head!, inner: this.#by.recorded?.inner };
     await this.#count(this.#isNoted ? unstored : [unstored, begun.inner]);
     const isRepeated = await states.intend(this.#attempt, {
-      ...{ position, key, place, until: this.#by.until, begun, unstored },
+      position,
+      key,
+      place,
+      until: this.#by.until,
+      begun,
+      unstored,
     });
     if (isRepeated === undefined) return this.#overtaken();
     this.#isNoted = true;

@@ -88,7 +88,8 @@ async function act(
               ${shown(servlet)} can no longer use it. A call that waits goes on, and asks you for it
               again when it needs it.
             </p>`,
-            ...{ what: "forget", label: `Delete ${shown(name)}` },
+            what: "forget",
+            label: `Delete ${shown(name)}`,
           },
           { token, servlet, name },
         ),
@@ -104,7 +105,8 @@ async function act(
               ${shown(account)} where that is possible. A call that waits goes on, and asks you to
               connect it again when it needs it.
             </p>`,
-            ...{ what: "disconnect", label: `Disconnect ${shown(account)}` },
+            what: "disconnect",
+            label: `Disconnect ${shown(account)}`,
           },
           { token, servlet, account },
         ),
@@ -281,7 +283,8 @@ const forgetPage = (kept: StoredData, token: string): Markup =>
           themselves within ${durationOf(limits.taskMs)}. Servlets may have sent what you gave them
           to services outside: that is not deleted.
         </p>`,
-      ...{ what: "forget-all", label: "Delete everything" },
+      what: "forget-all",
+      label: "Delete everything",
     },
     { token },
   );

@@ -222,7 +222,10 @@ function entriesBy({ catalog, scopeOf }: Pick<Offers, "catalog" | "scopeOf">) {
   for (const { servlet, own, prompt } of catalog.prompts.values()) {
     const { name, title, description: about = "", arguments: args = [] } = prompt;
     const rows = args.map((one) => ({
-      ...{ path: one.name, type: "string", isRequired: one.required === true, rules: [] },
+      path: one.name,
+      type: "string",
+      isRequired: one.required === true,
+      rules: [],
       about: one.description ?? "",
     }));
     const details = () => schemaTable("Arguments", { rows, isCut: false });
@@ -262,8 +265,15 @@ function toolEntry(entry: ToolEntry): Entry {
   };
   const badges = badgesOf(entry);
   return {
-    ...{ kind: "tool", group: "tool", name, servlet, title: title ?? annotations?.title },
-    ...{ about: description, badges, tokens, details },
+    kind: "tool",
+    group: "tool",
+    name,
+    servlet,
+    title: title ?? annotations?.title,
+    about: description,
+    badges,
+    tokens,
+    details,
   };
 }
 
@@ -284,7 +294,8 @@ function badgesOf(entry: ToolEntry): Badge[] {
       accounts.length > 0,
       {
         text: `uses your account${accounts.length === 1 ? "" : "s"} ${accounts.join(", ")}`,
-        ...{ brief: "uses an account", isListed: true },
+        brief: "uses an account",
+        isListed: true,
       },
     ],
     [readOnlyHint === true, { text: "reads only", tone: "good", isListed: false }],

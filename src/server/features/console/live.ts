@@ -100,8 +100,13 @@ const filterForm = ({ text, state }: CallFilter): Markup =>
   </form>`;
 
 const NOBODYS: ListedCall = {
-  ...{ id: "", kind: "call", name: "", status: "" },
-  ...{ created: 0, updated: 0, until: 0 },
+  id: "",
+  kind: "call",
+  name: "",
+  status: "",
+  created: 0,
+  updated: 0,
+  until: 0,
 };
 
 /** A row of the list; without a call, the template that the script fills in. */

@@ -80,7 +80,9 @@ async function overviewOf(
     acts: await counted(usage?.acts()),
     errors: await errorsFor(operated, operator),
     limits: Object.entries(publicLimits).map(([name, usual]) => ({
-      ...{ name, value: limits[name as keyof Limits], usual },
+      name,
+      value: limits[name as keyof Limits],
+      usual,
     })),
     setup: {
       // Without a proxy that names a loopback host.

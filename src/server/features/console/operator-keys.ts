@@ -42,14 +42,24 @@ export async function allKeys({ keyRecords, settings }: Pick<Operated, "keyRecor
   const [used = [], made = []] = [await records?.all(), await records?.made()];
   const recordOf = new Map(used.map((one) => [one.key, one]));
   const configured = apiKeysOf(settings).map(({ name, scopes, expires, hash }) => ({
-    ...{ name, scopes, expires, key: hash.toHex(), made: undefined },
+    name,
+    scopes,
+    expires,
+    key: hash.toHex(),
+    made: undefined,
   }));
   const added = made.map(({ name, scopes, expires, key, made: at, maker }) => ({
-    ...{ name, scopes: scopes ?? undefined, expires: expires ?? undefined, key },
+    name,
+    scopes: scopes ?? undefined,
+    expires: expires ?? undefined,
+    key,
     made: { at, by: maker },
   }));
   return [...configured, ...added].map((one) => ({
-    ...{ used: null, revoked: null, by: null, ...recordOf.get(one.key) },
+    used: null,
+    revoked: null,
+    by: null,
+    ...recordOf.get(one.key),
     ...one,
   }));
 }

@@ -61,7 +61,9 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       ${barChart(`Runs in each ${step}`, over, {
         bars: steps.map(({ start, sums: { runs, errors } }) => ({
           label: `${exactly(start)}: ${several(runs, "run")}, ${several(errors, "error")}`,
-          ...{ start, value: runs, wrong: errors },
+          start,
+          value: runs,
+          wrong: errors,
         })),
         inWords: count,
         legend: html`<span class="key bar"></span> runs, <span class="key bad"></span> of which
@@ -70,7 +72,9 @@ export function usagePage(question: Question, report: Report, now: number): Mark
       ${barChart(`CPU time in each ${step}, estimated`, over, {
         bars: steps.map(({ start, sums: { fuel } }) => ({
           label: `${exactly(start)}: ${computeText(fuel)}`,
-          ...{ start, value: computeMs(fuel), wrong: 0 },
+          start,
+          value: computeMs(fuel),
+          wrong: 0,
         })),
         inWords: durationOf,
         legend: html`<span class="key bar"></span> CPU time`,
@@ -92,7 +96,10 @@ export function usagePage(question: Question, report: Report, now: number): Mark
                 .filter(({ sums: { runs } }) => runs > 0)
                 .map(({ start, sums: { runs, errors, fuel } }) => [
                   exactly(start),
-                  ...[count(runs), count(errors), computeText(fuel), count(fuel)],
+                  count(runs),
+                  count(errors),
+                  computeText(fuel),
+                  count(fuel),
                 ]),
             })}
           </details>`

@@ -127,7 +127,9 @@ export class EventLog {
     const { old } = this.#sql
       .exec<{ old: number | null }>(
         "SELECT MAX(seq) AS old FROM events WHERE type = ? AND seq > ? AND at < ?",
-        ...[type, at, Date.now() - maxAgeMs],
+        type,
+        at,
+        Date.now() - maxAgeMs,
       )
       .one();
     return old === null ? position : { seq: old, truncated: true };
@@ -161,7 +163,12 @@ export class EventLog {
     const totals = this.#counted()[origin === null ? "own" : "shared"];
     this.#sql.exec(
       "INSERT INTO events (type, id, at, size, origin, sealed) VALUES (?, ?, ?, ?, ?, ?)",
-      ...[type, id, at, size, origin, sealed],
+      type,
+      id,
+      at,
+      size,
+      origin,
+      sealed,
     );
     totals.count++;
     totals.bytes += size;
@@ -195,7 +202,8 @@ export class EventLog {
       // Their times are not in order if the clock was set back.
       const oldest = this.#sql.exec<Pick<Row, "seq" | "type" | "at" | "size">>(
         `SELECT seq, type, at, size FROM events WHERE ${condition} ORDER BY at > ?, seq LIMIT ?`,
-        ...[expired, TRIMMED],
+        expired,
+        TRIMMED,
       );
       for (const { seq, type, at, size } of oldest.toArray()) {
         if (!isOver() && at > expired) break;
@@ -212,7 +220,8 @@ export class EventLog {
     this.#sql.exec("DELETE FROM events WHERE seq = ?", seq);
     this.#sql.exec(
       "INSERT INTO dropped_events VALUES (?1, ?2) ON CONFLICT (type) DO UPDATE SET seq = MAX(seq, ?2)",
-      ...[type, seq],
+      type,
+      seq,
     );
   }
 

@@ -45,7 +45,12 @@ export class ListeningLogs {
     this.#sql.exec(
       `INSERT INTO listening_logs VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6) ON CONFLICT (name) DO UPDATE
         SET listens = MAX(listens, ?2), subscribed = ?3, subscriptions = ?5, suspended = ?6`,
-      ...[name, of.listens, of.subscribed, head, of.subscriptions, of.suspended],
+      name,
+      of.listens,
+      of.subscribed,
+      head,
+      of.subscriptions,
+      of.suspended,
     );
     this.#sql.exec("DELETE FROM listening_logs WHERE MAX(listens, subscribed) <= ?", Date.now());
   }
@@ -78,7 +83,10 @@ export class ListeningLogs {
     const due = this.#sql
       .exec<{ name: string }>(
         "SELECT name FROM listening_logs WHERE seq < ? AND listens > ? AND due <= ? LIMIT ?",
-        ...[head, now, now, limits.wokenCallers],
+        head,
+        now,
+        now,
+        limits.wokenCallers,
       )
       .toArray();
     for (let at = 0; at < due.length; at += AT_ONCE)

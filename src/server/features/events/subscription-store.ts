@@ -141,7 +141,13 @@ export class SubscriptionStore {
       this.#sql.exec(
         `INSERT INTO webhooks VALUES (?1, ?2, ?3, ?4, 1, 0, ?5, ?5, 0, 0, NULL, NULL, NULL, ?6) ON CONFLICT (id) DO UPDATE
           SET shared = ?3, expires = ?4, active = 1, gap = MIN(gap, ?7), checked = ?5, began = ?5, attempts = 0, failures = 0, sealed = ?6`,
-        ...[id, type, Number(isShared), expires, now, sealed, Number(spec.takesControl)],
+        id,
+        type,
+        Number(isShared),
+        expires,
+        now,
+        sealed,
+        Number(spec.takesControl),
       );
       (specs as Map<string, SubscriptionSpec>).set(id, spec);
     };
@@ -226,7 +232,8 @@ export class SubscriptionStore {
       const where = "seq = ?1 AND (?2 IS NULL OR webhook = ?2)";
       this.#sql.exec(
         `UPDATE webhooks SET gap = 1 WHERE id IN (SELECT webhook FROM deliveries WHERE ${where})`,
-        ...[seq, only],
+        seq,
+        only,
       );
       this.#sql.exec(`DELETE FROM deliveries WHERE ${where}`, seq, only);
     }
@@ -267,7 +274,10 @@ export class SubscriptionStore {
   postpone({ webhook, seq, attempts }: Delivery, due: number): void {
     this.#sql.exec(
       "UPDATE deliveries SET attempts = ?, due = ? WHERE webhook = ? AND seq = ?",
-      ...[attempts, due, webhook, seq],
+      attempts,
+      due,
+      webhook,
+      seq,
     );
   }
 

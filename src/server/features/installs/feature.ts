@@ -50,13 +50,18 @@ export const installsFeature: Feature = {
     const bucket = bucketOf(env);
     if (!LOADER || !bucket || !INSTALLS || !runner) return { objects, operations };
     const loader = new ServletLoader({
-      ...{ loader: LOADER, bucket, runner },
+      loader: LOADER,
+      bucket,
+      runner,
       deployment: () => kernel.deployment,
     });
     const named = (name: string) => INSTALLS.getByName(name);
     const registry = () => kernel.registry();
     const installer = new Installer({
-      ...{ bucket, loader, registry, tasks: TASKS },
+      bucket,
+      loader,
+      registry,
+      tasks: TASKS,
       installs: () => named(INSTALLED),
       waiting: () => copiesOf(INSTALLED, env).map(named),
       ownNames: ownNamesOf(settings, env),

@@ -55,7 +55,11 @@ async function viewOf(
   const { contents } = await perform<ReadResourceResult>(
     entry,
     {
-      ...{ id: VIEW_PATH, meta: {}, principal, client: NOBODY, ask: sessionAsker(NOBODY) },
+      id: VIEW_PATH,
+      meta: {},
+      principal,
+      client: NOBODY,
+      ask: sessionAsker(NOBODY),
       signal: () => request.signal,
       notify() {},
     },

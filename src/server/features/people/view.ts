@@ -108,7 +108,8 @@ export async function pageFor(
       return { status: 403, body: wordsPage("This page cannot be opened here", NO_PROOF) };
     const signIn = (complaint: string | undefined): View => ({
       status: form ? 403 : 200,
-      ...{ isAlone: true, name: "Sign in" },
+      isAlone: true,
+      name: "Sign in",
       body: signInPage(ways, { complaint, kept, ...wayBack(request) }),
     });
     const entered = form?.get("credential");

@@ -356,7 +356,8 @@ export class Schedules extends DurableObject<object> {
     const last = this.#sql
       .exec<{ rowid: number; missed: number; why: string | null }>(
         `SELECT rowid, missed, why FROM runs WHERE ${own} ORDER BY rowid DESC LIMIT 1`,
-        ...[servlet, id],
+        servlet,
+        id,
       )
       .toArray()[0];
     const isSame = why !== undefined && last?.why === why;
@@ -367,7 +368,11 @@ export class Schedules extends DurableObject<object> {
     this.#sql.exec(
       `DELETE FROM runs WHERE ${own} AND rowid NOT IN
        (SELECT rowid FROM runs WHERE ${own} ORDER BY rowid DESC LIMIT ?)`,
-      ...[servlet, id, servlet, id, limits.shownRuns],
+      servlet,
+      id,
+      servlet,
+      id,
+      limits.shownRuns,
     );
   }
 
@@ -402,7 +407,8 @@ export class Schedules extends DurableObject<object> {
     const runs = this.#sql
       .exec<RunRow>(
         "SELECT due, at, missed, task, why FROM runs WHERE servlet = ? AND id = ? ORDER BY rowid DESC",
-        ...[row.servlet, row.id],
+        row.servlet,
+        row.id,
       )
       .toArray()
       .map(({ task, why, ...run }) => ({ ...run, ...(task && { task }), ...(why && { why }) }));
@@ -437,7 +443,10 @@ export class Schedules extends DurableObject<object> {
     this.#sql.exec(
       `INSERT INTO schedules VALUES (?, ?, ?, NULL, NULL, 0, 0, 0, 0, 0, ?) ON CONFLICT DO UPDATE SET next = excluded.next,
        sealed = excluded.sealed, paused = NULL, failures = 0, refused = 0, task = CASE begun WHEN 1 THEN task END`,
-      ...[id, servlet, next, sealed],
+      id,
+      servlet,
+      next,
+      sealed,
     );
   }
 

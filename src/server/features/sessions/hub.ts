@@ -131,7 +131,9 @@ export class Hub extends DurableObject<HubEnv> {
     const isForAll = ({ audience }: Notification) =>
       audience !== undefined && "everybody" in audience;
     const forAll = notifications.filter(isForAll).map(({ method, params, servlet }) => ({
-      ...{ method, ...(params && { params }), ...(servlet !== undefined && { servlet }) },
+      method,
+      ...(params && { params }),
+      ...(servlet !== undefined && { servlet }),
     }));
     if (forAll.length > 0) await publishToAll(this.env, forAll);
     const own = notifications.filter((one) => !isForAll(one));
@@ -234,7 +236,9 @@ export class Hub extends DurableObject<HubEnv> {
     const site = usageKey(caller);
     sql.exec(
       "INSERT INTO enlisted (id, caller, site) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, site = excluded.site",
-      ...[session, caller, site],
+      session,
+      caller,
+      site,
     );
     // Above the limit, drop the oldest session of the caller or network with the most.
     const { count } = sql.exec<{ count: number }>("SELECT COUNT(*) AS count FROM enlisted").one();

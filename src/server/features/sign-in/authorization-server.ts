@@ -75,7 +75,8 @@ const NO_RECEIVER =
 
 /** The paths of the endpoints of a server with these profiles, besides the page `/authorize`. */
 export const protocolPaths = (profiles: readonly string[]): string[] => [
-  ...["/oauth/token", "/oauth/register"],
+  "/oauth/token",
+  "/oauth/register",
   ...fallbackPaths(profiles),
 ];
 

@@ -27,8 +27,13 @@ export const noFacets: Facets = {
         ),
       );
     return {
-      ...{ call: refuse, summary: refuse, exported: refuse, imported: refuse },
-      ...{ rowsAt: refuse, putRows: refuse, bytes: refuse },
+      call: refuse,
+      summary: refuse,
+      exported: refuse,
+      imported: refuse,
+      rowsAt: refuse,
+      putRows: refuse,
+      bytes: refuse,
       isEmpty: () => !hasFacet(object),
       delete: () => deleteFacet(object),
     };

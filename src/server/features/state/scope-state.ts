@@ -144,7 +144,11 @@ export class ScopeState {
     }
     const files = this.#filesOf(run);
     const running: Running = {
-      ...{ ...run, files, changes: [], said: { after, notices: [] }, isCommitted: false },
+      ...run,
+      files,
+      changes: [],
+      said: { after, notices: [] },
+      isCommitted: false,
       memory: { blocks: new Map(), used: new Uint8Array() },
       fileBytes: files?.bytes ?? 0,
     };

@@ -274,7 +274,7 @@ export class StateBlocks {
   #merged(memory: Uint8Array): { pieces: Uint8Array; whole: Iterable<number> } {
     const { cells, newest } = this.#rows;
     // Drop pieces of blocks that were deleted because they became zero.
-    for (const nth of [...cells.keys()]) if (!this.#numbers.has(nth)) cells.delete(nth);
+    for (const nth of Array.from(cells.keys())) if (!this.#numbers.has(nth)) cells.delete(nth);
     const changed: number[] = [];
     for (const [nth, flags] of [...cells].toSorted(([a], [b]) => a - b)) {
       for (let cell = flags.indexOf(1); cell >= 0; cell = flags.indexOf(1, cell + 1)) {

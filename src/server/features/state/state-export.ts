@@ -113,7 +113,12 @@ async function* framesOf(
     yield frame({ is: "store", host, node: root, ...(digest !== undefined && { digest }) });
     for (const { node, path, kind, size: length, modified, target } of treeOf(files, root)) {
       yield frame({
-        ...({ is: "entry", node, path, kind, length, modified } as const),
+        is: "entry",
+        node,
+        path,
+        kind,
+        length,
+        modified,
         ...(target !== undefined && { target }),
       });
       if (kind === "file" && !seen.has(node)) yield* dataOf(files, node);

@@ -181,7 +181,8 @@ export class StateRows {
     const runs = this.#sql
       .exec(
         "SELECT DISTINCT seed FROM ending_parts WHERE seed BETWEEN ? || ' ' AND ? || '!'",
-        ...[head.seed, head.seed],
+        head.seed,
+        head.seed,
       )
       .toArray();
     for (const { seed } of runs) {

@@ -234,7 +234,8 @@ async function timelineOf(store: TaskStore, serving: TaskServing): Promise<TaskT
 function timelineEntry({ what, at, words, answer }: JournalEntry): TimelineEntry {
   const outcome = outcomeOf(what, answer);
   return {
-    ...{ what, at },
+    what,
+    at,
     ...(words !== undefined && { words }),
     ...(ANSWERED.test(what) && { answer: givenAnswer(answer) }),
     ...(outcome !== undefined && { outcome }),

@@ -156,7 +156,10 @@ function isolatedContext(call: Omit<TaskCall, "recorded">, recorded: Recorded): 
   const { principal, client, id, meta } = call;
   const stop = () => Promise.reject(new Wait({ kind: "task" }));
   return {
-    ...{ principal, client, id, meta },
+    principal,
+    client,
+    id,
+    meta,
     recorded,
     signal: () => new AbortController().signal,
     notify: () => {},

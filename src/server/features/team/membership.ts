@@ -351,7 +351,9 @@ const BLOCKED =
   "Your access to this server was ended by somebody who runs it. Ask them to let you in again.";
 
 const accessOf = ({ title, seal, rights: { scopes, isOperator } }: State): MemberAccess => ({
-  ...{ title, seal, isOperator },
+  title,
+  seal,
+  isOperator,
   ...(scopes && { scopes }),
 });
 

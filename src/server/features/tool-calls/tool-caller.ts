@@ -360,7 +360,11 @@ class Batch {
     const share = ((fuel - this.#fuelUsed) * SHARE) / Math.min(open, limits.innerTogether);
     const rest = Math.max(0, Math.floor(share));
     return {
-      ...{ id, principal, client, session, trace },
+      id,
+      principal,
+      client,
+      session,
+      trace,
       // Progress belongs to the client's own call.
       meta: call.meta[HOPS_META] === undefined ? {} : { [HOPS_META]: call.meta[HOPS_META] },
       signal: () => signal,
@@ -455,7 +459,11 @@ const bytesOf = (result: CallToolResult): number => stringBytes(JSON.stringify(r
 
 /** Codes of faults that end the outer call, since the inner call is not their cause. */
 const ENDING: ReadonlySet<string> = new Set([
-  ...["cancelled", "conflict", "internal", "storage_full", "too_many"],
+  "cancelled",
+  "conflict",
+  "internal",
+  "storage_full",
+  "too_many",
 ]);
 
 /** The asks, with questions to the user prefixed by the servlet that asks. */

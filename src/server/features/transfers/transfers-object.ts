@@ -136,8 +136,14 @@ export class TransfersObject extends DurableObject<object> {
       const now = Date.now();
       this.#sql.exec(
         "INSERT INTO stored_files VALUES (?, ?, ?, ?, ?, 0, 0, 0, ?, ?, ?)",
-        ...[id, upload ?? null, link, owner.profile ?? "", size ?? null, now],
-        ...[now + (request ? limits.transferMs : limits.uploadIdleMs), sealed],
+        id,
+        upload ?? null,
+        link,
+        owner.profile ?? "",
+        size ?? null,
+        now,
+        now + (request ? limits.transferMs : limits.uploadIdleMs),
+        sealed,
       );
       await this.#setAlarm();
     });
@@ -270,7 +276,8 @@ export class TransfersObject extends DurableObject<object> {
       const expires = row.isWhole === 1 ? row.expires : Date.now() + limits.transferMs;
       this.#sql.exec(
         "UPDATE stored_files SET size = received, isWhole = 1, expires = ? WHERE id = ?",
-        ...[expires, id],
+        expires,
+        id,
       );
       await this.#setAlarm();
       return this.#shown(this.#row(id)!);
@@ -302,7 +309,9 @@ export class TransfersObject extends DurableObject<object> {
     return this.#sql
       .exec<PieceRow>(
         "SELECT start, length, key FROM file_pieces WHERE id = ? AND start < ? AND start + length > ? ORDER BY start",
-        ...[id, start + length, start],
+        id,
+        start + length,
+        start,
       )
       .toArray()
       .map(({ key, ...piece }) => ({ ...piece, ...(key !== null && { key }) }));
@@ -314,7 +323,8 @@ export class TransfersObject extends DurableObject<object> {
     const row = firstRow(
       this.#sql.exec<{ bytes: ArrayBuffer }>(
         "SELECT bytes FROM file_pieces WHERE id = ? AND start = ?",
-        ...[id, start],
+        id,
+        start,
       ),
     );
     return row && this.#server.sealer.open(new Uint8Array(row.bytes), `${id} at ${start}`);
@@ -326,7 +336,8 @@ export class TransfersObject extends DurableObject<object> {
     const rows = this.#sql
       .exec<Row & { count: number }>(
         "SELECT *, COUNT(*) OVER () AS count FROM stored_files WHERE expires > ? ORDER BY made DESC LIMIT ?",
-        ...[Date.now(), most],
+        Date.now(),
+        most,
       )
       .toArray();
     const files = rows.map(async (row): Promise<ListedFile[]> => {
@@ -416,7 +427,10 @@ export class TransfersObject extends DurableObject<object> {
       this.#sql.exec(
         "UPDATE stored_files SET size = ?, sealed = ?, received = 0, pieces = 0, made = ? WHERE id = ?",
         // The time of an upload begins when a person first chooses a file.
-        ...[size, sealed, row.size === null ? Date.now() : row.made, id],
+        size,
+        sealed,
+        row.size === null ? Date.now() : row.made,
+        id,
       );
     });
   }
@@ -471,7 +485,10 @@ export class TransfersObject extends DurableObject<object> {
         );
       this.#sql.exec(
         "UPDATE stored_files SET received = ?, pieces = pieces + 1, isWhole = ?, expires = ? WHERE id = ?",
-        ...[received, Number(isWhole), expires, id],
+        received,
+        Number(isWhole),
+        expires,
+        id,
       );
       return this.#row(id)!;
     });

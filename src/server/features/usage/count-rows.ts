@@ -100,7 +100,9 @@ export class CountRows {
       const { count } = this.#sql
         .exec<{ count: number }>(
           `SELECT COUNT(*) AS count FROM counts WHERE ${where}`,
-          ...[span, start, by],
+          span,
+          start,
+          by,
         )
         .one();
       if (count >= limits.usageNames) known = read((name = OTHERS));

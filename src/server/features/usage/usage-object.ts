@@ -119,7 +119,14 @@ export class Usage extends DurableObject<UsageEnv> {
         this.#sql.exec(
           `INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
            count = count + excluded.count, last = excluded.last, caller = excluded.caller, task = excluded.task`,
-          ...[servlet, tool, outcome, message, count, last, caller, task],
+          servlet,
+          tool,
+          outcome,
+          message,
+          count,
+          last,
+          caller,
+          task,
         );
       }
       this.#sql.exec("DELETE FROM failures WHERE last < ?", now - SPANS.month.ms);
@@ -188,7 +195,8 @@ export class Usage extends DurableObject<UsageEnv> {
     return this.#sql
       .exec<{ count: number }>(
         `SELECT COUNT(*) AS count FROM waiting WHERE until > ? AND ${by} = ?`,
-        ...[Date.now(), name],
+        Date.now(),
+        name,
       )
       .one().count;
   }
@@ -198,7 +206,8 @@ export class Usage extends DurableObject<UsageEnv> {
     return this.#sql
       .exec<{ servlet: string; bytes: number }>(
         "SELECT servlet, SUM(bytes) AS bytes FROM stored WHERE caller = ? GROUP BY servlet ORDER BY 2 DESC LIMIT ?",
-        ...[usageName(caller), limits.usageNames],
+        usageName(caller),
+        limits.usageNames,
       )
       .toArray();
   }
@@ -253,7 +262,8 @@ export class Usage extends DurableObject<UsageEnv> {
       named.getOrInsertComputed(name, noSums);
     const sorted = [...named]
       .map(([name, sums]) => ({
-        ...{ name, sums },
+        name,
+        sums,
         bytes: bytes.get(name) ?? 0,
         waiting: waiting.get(name) ?? 0,
       }))
@@ -278,7 +288,8 @@ export class Usage extends DurableObject<UsageEnv> {
     const rows = this.#sql
       .exec<{ name: string; count: number }>(
         `SELECT ${by} AS name, COUNT(*) AS count FROM waiting WHERE until > ? AND ${by} <> '' GROUP BY ${by} ORDER BY 2 DESC LIMIT ?`,
-        ...[Date.now(), limits.usageNames],
+        Date.now(),
+        limits.usageNames,
       )
       .toArray();
     return new Map(rows.map(({ name, count }) => [name, count]));

@@ -74,7 +74,9 @@ export async function receiveDelivery(
     ...of,
     ...(token !== undefined && { token: await hexDigest(token) }),
     repeat: await repeatOf(delivered, { verdict, verify }),
-    ...{ input, bytes: body.length, origin: originFor(raw, kernel) },
+    input,
+    bytes: body.length,
+    origin: originFor(raw, kernel),
   };
   const outcome = await objects.at(place, async (object) => object.receive(received));
   if (unsettled(outcome) === "gone")

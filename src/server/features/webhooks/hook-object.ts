@@ -147,7 +147,11 @@ export class HookObject extends DurableObject<object> {
       if (input === undefined) return false;
       this.#demandRoom(row);
       const again = {
-        ...{ servlet, hook, bytes: row.bytes, origin: row.origin ?? undefined, input },
+        servlet,
+        hook,
+        bytes: row.bytes,
+        origin: row.origin ?? undefined,
+        input,
         repeat: await hexDigest(`again ${request}`),
       };
       await this.#keep(again, { now: Date.now(), isOwn: row.own === 1, isAgain: true });
@@ -165,7 +169,11 @@ export class HookObject extends DurableObject<object> {
       this.#sql.exec(
         `INSERT INTO refused_deliveries VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
          count = count + excluded.count, at = excluded.at`,
-        ...[servlet, hook, refusal, count, Date.now()],
+        servlet,
+        hook,
+        refusal,
+        count,
+        Date.now(),
       );
     await this.#demandAlarm();
   }
@@ -187,7 +195,11 @@ export class HookObject extends DurableObject<object> {
         this.#sql.exec(
           `INSERT INTO own_hooks VALUES (?, ?, ?, ?, ?)
            ON CONFLICT DO UPDATE SET digest = excluded.digest, sealed = excluded.sealed`,
-          ...[servlet, hook, digest, Date.now(), sealed],
+          servlet,
+          hook,
+          digest,
+          Date.now(),
+          sealed,
         );
         return stored.token;
       }
@@ -209,7 +221,13 @@ export class HookObject extends DurableObject<object> {
       .exec<Row>("SELECT * FROM deliveries ORDER BY at DESC, rowid DESC")
       .toArray()
       .map(({ task, servlet, hook, at, bytes, state, why, again }) => ({
-        ...{ task, servlet, hook, at, bytes, state, isAgain: again === 1 },
+        task,
+        servlet,
+        hook,
+        at,
+        bytes,
+        state,
+        isAgain: again === 1,
         ...(why !== null && { why }),
       }));
     const refusals = this.#sql
@@ -243,7 +261,8 @@ export class HookObject extends DurableObject<object> {
       const due = this.#sql
         .exec<Row>(
           "SELECT * FROM deliveries WHERE next <= ? ORDER BY next, rowid LIMIT ?",
-          ...[now, limits.deliveryStartsAtOnce],
+          now,
+          limits.deliveryStartsAtOnce,
         )
         .toArray();
       await Promise.all(due.map((row) => this.#begin(row, now)));
@@ -264,7 +283,8 @@ export class HookObject extends DurableObject<object> {
       const { unattended } = this.#server;
       if (unattended === undefined) throw new Fault("unavailable", "TASKS is not bound.");
       await unattended.begin({
-        ...{ id: task, principal },
+        id: task,
+        principal,
         // A flood at one webhook leaves the others of its servlet, and its schedules, what they may store.
         ...(own === 0 && { countedAs: `${principal.name} webhook ${hook}` }),
         ref: { kind: "webhook", name: servlet, input },
@@ -288,14 +308,17 @@ export class HookObject extends DurableObject<object> {
     const delay = Math.min(deliveryRetryMs * 2 ** Math.min(failures, 30), maxDeliveryRetryMs);
     this.#sql.exec(
       "UPDATE deliveries SET next = ?, failures = failures + 1, why = ? WHERE task = ?",
-      ...[now + delay, why, task],
+      now + delay,
+      why,
+      task,
     );
   }
 
   #giveUp(task: string, why: string): void {
     this.#sql.exec(
       "UPDATE deliveries SET state = 'failed', next = NULL, why = ? WHERE task = ?",
-      ...[why, task],
+      why,
+      task,
     );
   }
 
@@ -339,7 +362,8 @@ export class HookObject extends DurableObject<object> {
       this.#sql.exec("DELETE FROM own_hooks WHERE servlet = ? AND hook = ?", ...key);
       this.#sql.exec(
         "UPDATE deliveries SET state = 'failed', next = NULL, why = ? WHERE state = 'kept' AND servlet = ? AND hook = ?",
-        ...[why, ...key],
+        why,
+        ...key,
       );
     });
   }
@@ -365,7 +389,8 @@ export class HookObject extends DurableObject<object> {
     const row = firstRow(
       this.#sql.exec<{ sealed: ArrayBuffer }>(
         "SELECT sealed FROM own_hooks WHERE servlet = ? AND hook = ?",
-        ...[servlet, hook],
+        servlet,
+        hook,
       ),
     );
     const opened = row && (await this.#lastingSealer.open(new Uint8Array(row.sealed)));
@@ -407,7 +432,8 @@ export class HookObject extends DurableObject<object> {
     const waiting = this.#sql
       .exec<{ count: number; bytes: number }>(
         "SELECT COUNT(*) AS count, IFNULL(SUM(bytes), 0) AS bytes FROM deliveries WHERE state = 'kept' AND servlet = ? AND hook = ?",
-        ...[servlet, hook],
+        servlet,
+        hook,
       )
       .one();
     const { waitingDeliveries, waitingDeliveryBytes } = limits;
@@ -438,11 +464,21 @@ export class HookObject extends DurableObject<object> {
       write();
       this.#sql.exec(
         "INSERT INTO deliveries VALUES (?, ?, ?, ?, ?, 'kept', ?, 0, NULL, ?, ?, ?)",
-        ...[task, servlet, hook, now, bytes, now, origin, Number(isOwn), Number(isAgain)],
+        task,
+        servlet,
+        hook,
+        now,
+        bytes,
+        now,
+        origin,
+        Number(isOwn),
+        Number(isAgain),
       );
       this.#sql.exec(
         "INSERT INTO delivery_ids VALUES (?, ?, ?)",
-        ...[keyOf({ servlet, hook }), repeat, now],
+        keyOf({ servlet, hook }),
+        repeat,
+        now,
       );
     });
     // In one commit with the rows above, as nothing is awaited between.
@@ -475,7 +511,9 @@ export class HookObject extends DurableObject<object> {
              ROW_NUMBER() OVER (PARTITION BY servlet, hook ORDER BY at DESC, rowid DESC) AS nth,
              SUM(bytes) OVER (PARTITION BY servlet, hook ORDER BY at DESC, rowid DESC) AS sum
            FROM deliveries WHERE state <> 'kept') WHERE nth > ? OR (sum > ? AND nth > 1) OR at < ?`,
-          ...[shownDeliveries, shownDeliveryBytes, now - taskMs],
+          shownDeliveries,
+          shownDeliveryBytes,
+          now - taskMs,
         )
         .toArray();
       for (const { task } of over) {

@@ -36,7 +36,9 @@ export function webhookFunctions(
       const token = await hooks.newToken(caller, ref);
       const { name, scopes, profile } = principal;
       const own = {
-        ...{ name, ...(scopes && { scopes }), ...(profile !== undefined && { profile }) },
+        name,
+        ...(scopes && { scopes }),
+        ...(profile !== undefined && { profile }),
       };
       const issue = { ...ref, token, principal: own, origin: link?.origin };
       const issued = await hooks.ofCaller(caller, async (object) => object.issue(issue));

@@ -72,7 +72,8 @@ export const webhooksPage = (kernel: PageKernel, hooks: HookObjects): ConsolePag
           return sectionOf(one, {
             url: snippet(hookUrl(originOf(raw), one), `Address of ${one.servlet}/${one.hook}`),
             warning: isMissing ? missing(name) : unverified(one.verify),
-            ...{ found: found[nth]!, token },
+            found: found[nth]!,
+            token,
           });
         })}
         ${all.length > some.length ? notice(`${all.length - some.length} more are not shown.`) : ""}`,

@@ -340,8 +340,12 @@ export function providersOf(
  * secret, a failure) say nothing about the person. https://openid.net/specs/openid-connect-core-1_0.html#AuthError
  */
 const OVER = new Set([
-  ...["invalid_grant", "bad_refresh_token", "access_denied"],
-  ...["interaction_required", "login_required", "consent_required"],
+  "invalid_grant",
+  "bad_refresh_token",
+  "access_denied",
+  "interaction_required",
+  "login_required",
+  "consent_required",
 ]);
 
 function grantedBy(granted: oauth.TokenEndpointResponse): Granted {

@@ -90,7 +90,8 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
     for (const [key, at] of storageRoom.isFull ? [] : Object.entries(used)) {
       this.#sql.exec(
         "INSERT INTO keys (key, used) VALUES (?, ?) ON CONFLICT DO UPDATE SET used = MAX(IFNULL(used, 0), excluded.used)",
-        ...[key, at],
+        key,
+        at,
       );
     }
     const revoked = this.#sql
@@ -154,7 +155,9 @@ export class KeyRecords extends DurableObject<KeyRecordsEnv> {
   async revoke(key: string, by: string): Promise<void> {
     this.#sql.exec(
       "INSERT INTO keys (key, revoked, by) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET revoked = excluded.revoked, by = excluded.by",
-      ...[key, Date.now(), by],
+      key,
+      Date.now(),
+      by,
     );
   }
 

@@ -56,7 +56,11 @@ export class ListedCalls {
         `INSERT INTO listed VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET until = excluded.until,
          updated = excluded.updated, ended = excluded.ended, sealed = excluded.sealed
          WHERE excluded.updated >= updated AND excluded.ended >= ended`,
-        ...[id, until, updated, ended, sealed],
+        id,
+        until,
+        updated,
+        ended,
+        sealed,
       );
       if (rowsWritten > 0) this.#tell(eventOf([listed]));
       const dropped = this.#sql.exec<{ id: string }>(

@@ -156,7 +156,10 @@ export function innerStateOf({ inner }: Pick<Recorded, "inner">): string {
       ...(recorded === undefined
         ? []
         : [recorded.head.seed, recorded.entries.map((one) => [one.digest, one.answer])]),
-      ...[recorded && innerStateOf(recorded), answer, returned, rounds],
+      recorded && innerStateOf(recorded),
+      answer,
+      returned,
+      rounds,
     ]),
   ]);
 }

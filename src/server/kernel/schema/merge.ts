@@ -29,17 +29,21 @@ const LATE = ["unevaluatedItems", "unevaluatedProperties"];
 
 /** Keywords that apply to members or items. */
 const LOOKING = new Set([
-  ...[
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "contains",
-    "dependentSchemas",
-    "else",
-    "if",
-  ],
-  ...["items", "oneOf", "patternProperties", "prefixItems", "properties", "then", ...LATE],
+  "$ref",
+  "additionalProperties",
+  "allOf",
+  "anyOf",
+  "contains",
+  "dependentSchemas",
+  "else",
+  "if",
+  "items",
+  "oneOf",
+  "patternProperties",
+  "prefixItems",
+  "properties",
+  "then",
+  ...LATE,
 ]);
 
 const looks = (schema: Json): boolean =>

@@ -46,8 +46,17 @@ const REASONS = [Unwritable, Unmergeable, StepsExceeded, RangeError];
 
 /** Members that are often `true`, but are not schemas. */
 const FLAGS = new Set([
-  ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"],
-  ...["const", "default", "deprecated", "nullable", "readOnly", "writeOnly", "x-mcp-header"],
+  "additionalProperties",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "uniqueItems",
+  "const",
+  "default",
+  "deprecated",
+  "nullable",
+  "readOnly",
+  "writeOnly",
+  "x-mcp-header",
 ]);
 const SUSPECT = new Set(["additionalItems", "allOf", "definitions", "dependencies"]);
 
@@ -109,9 +118,16 @@ const isIdle = (key: string, value: unknown): boolean =>
 
 /** Keywords that are rewritten, or needed only by references: references lead to `$defs` of the root. */
 const DROPPED = new Set([
-  ...["$defs", "$ref", "$schema", "additionalItems", "definitions", "dependencies", "items"],
+  "$defs",
+  "$ref",
+  "$schema",
+  "additionalItems",
+  "definitions",
+  "dependencies",
+  "items",
   // If a part is written twice, its anchor would be duplicated.
-  ...["$anchor", ...OWN_NAMES],
+  "$anchor",
+  ...OWN_NAMES,
 ]);
 /** Keywords whose references depend on the path to the schema. */
 const DYNAMIC = ["$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];

@@ -58,7 +58,9 @@ export function grantOf(
   const { scopes = [], hosts, issuer, resource } = named;
   return {
     servlet: name,
-    ...{ account, scopes, hosts },
+    account,
+    scopes,
+    hosts,
     ...(issuer !== undefined && { issuer }),
     ...(resource !== undefined && { resource }),
   };

@@ -102,8 +102,17 @@ function ofDescription(description: string): string[] {
 const ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum"];
 /** Keywords that no argument list needs, and that model APIs reject or ignore. */
 const RARE = [
-  ...["if", "not", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"],
-  ...["contains", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef"],
+  "if",
+  "not",
+  "patternProperties",
+  "propertyNames",
+  "dependentRequired",
+  "dependentSchemas",
+  "contains",
+  "prefixItems",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "$dynamicRef",
 ];
 /** Names of arguments that Anthropic's API accepts. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;

@@ -135,14 +135,24 @@ export function valuesFor(
 
 /** Keywords by which a schema can have properties outside its `properties`. */
 const APPLYING = [
-  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"],
+  "$ref",
+  "$dynamicRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "if",
+  "dependentSchemas",
   "dependencies",
 ];
 
 /** Keywords that may make the rest of a schema mean something else if a property is removed. */
 const ENTANGLING = [
   ...APPLYING,
-  ...["not", "dependentRequired", "minProperties", "maxProperties", "propertyNames"],
+  "not",
+  "dependentRequired",
+  "minProperties",
+  "maxProperties",
+  "propertyNames",
   "unevaluatedProperties",
 ];
 

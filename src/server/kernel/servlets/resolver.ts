@@ -261,7 +261,11 @@ async function readResource(
 
 /** Codes of faults after which the next servlet is asked for a resource. */
 const PASSING: ReadonlySet<string> = new Set([
-  ...["servlet_failed", "not_configured", "servlet_error", "not_found", "unavailable"],
+  "servlet_failed",
+  "not_configured",
+  "servlet_error",
+  "not_found",
+  "unavailable",
 ]);
 
 /**

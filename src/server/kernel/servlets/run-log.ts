@@ -45,8 +45,12 @@ type LoggedCall = Pick<CallContext, "id" | "principal" | "client"> &
 
 /** Faults of servlets and of this server, with messages that no one else wrote. */
 const TOLD = new Set<FaultCode>([
-  ...(["internal", "servlet_failed", "not_configured", "unavailable"] as const),
-  ...(["storage_full", "too_many"] as const),
+  "internal",
+  "servlet_failed",
+  "not_configured",
+  "unavailable",
+  "storage_full",
+  "too_many",
 ]);
 
 type LoggedRun = Pick<RunLine, "servlet" | "export" | "given"> & {

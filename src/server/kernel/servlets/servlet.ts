@@ -209,7 +209,11 @@ export interface CollectedLists {
 
 /** Codes of faults caused by the servlet itself. */
 const OWN_FAULTS = new Set([
-  ...["servlet_failed", "servlet_error", "missing_capability", "not_found", "not_configured"],
+  "servlet_failed",
+  "servlet_error",
+  "missing_capability",
+  "not_found",
+  "not_configured",
 ]);
 
 /** Reads each list of a servlet; by default without a principal. Throws a `Fault` if the servlet cannot be asked. */

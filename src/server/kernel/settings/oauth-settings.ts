@@ -14,8 +14,14 @@ export const secureUrl = once(() =>
 const DEFAULT_ALGORITHMS = ["RS256", "ES256", "EdDSA", "PS256"] as const;
 const ALGORITHMS = [
   ...DEFAULT_ALGORITHMS,
-  ...(["RS384", "RS512", "PS384", "PS512", "ES384", "ES512", "Ed25519"] as const),
-];
+  "RS384",
+  "RS512",
+  "PS384",
+  "PS512",
+  "ES384",
+  "ES512",
+  "Ed25519",
+] as const;
 
 const VARIABLE = /^[A-Za-z_]\w{0,127}$/;
 

@@ -177,7 +177,8 @@ CREATE TABLE IF NOT EXISTS inner_rows (place TEXT NOT NULL, position INTEGER NOT
       const parts = this.#sql
         .exec<Row>(
           "SELECT part, bytes FROM inner_rows WHERE place = ? AND position = ? AND part >= 0 ORDER BY part",
-          ...[place, position],
+          place,
+          position,
         )
         .toArray();
       rows.push({ place, position, value: (await this.#open(parts)) as InnerRow["value"] });

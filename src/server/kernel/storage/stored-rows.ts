@@ -14,7 +14,9 @@ interface Table {
 }
 
 const ofFiles = (name: string, count: number): Table => ({
-  ...{ name: `file_${name}`, columns: ["key", "value"], count },
+  name: `file_${name}`,
+  columns: ["key", "value"],
+  count,
 });
 
 const TABLES: Table[] = [

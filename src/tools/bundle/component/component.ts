@@ -31,9 +31,20 @@ type Primitive = (typeof PRIMITIVES)[number];
 
 /** From the byte 0x7f downwards. */
 const PRIMITIVES = [
-  ...(["bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"] as const),
-  ...(["f32", "f64", "char", "string"] as const),
-];
+  "bool",
+  "s8",
+  "u8",
+  "s16",
+  "u16",
+  "s32",
+  "u32",
+  "s64",
+  "u64",
+  "f32",
+  "f64",
+  "char",
+  "string",
+] as const;
 
 export interface FunctionType {
   params: NamedType[];
@@ -92,9 +103,14 @@ type InstanceType = (module: string) => Instance;
 
 const SORTS = ["", "function", "value", "type", "component", "instance"] as const;
 const CORE_SORTS = [
-  ...(["core function", "core table", "core memory", "core global"] as const),
-  ...(["core type", "core module", "core instance"] as const),
-];
+  "core function",
+  "core table",
+  "core memory",
+  "core global",
+  "core type",
+  "core module",
+  "core instance",
+] as const;
 
 /** Bytes of a component's definitions: one in Python has 4,000 items. */
 const DEFINITION_BYTES = 10_000_000;

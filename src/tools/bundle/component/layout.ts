@@ -8,8 +8,19 @@ import type { ValueType } from "./component.ts";
 export type CoreType = "i32" | "i64" | "f32" | "f64";
 
 const SIZES: Readonly<Record<string, number>> = {
-  ...{ bool: 1, s8: 1, u8: 1, s16: 2, u16: 2, s32: 4, u32: 4, s64: 8, u64: 8 },
-  ...{ f32: 4, f64: 8, char: 4, handle: 4 },
+  bool: 1,
+  s8: 1,
+  u8: 1,
+  s16: 2,
+  u16: 2,
+  s32: 4,
+  u32: 4,
+  s64: 8,
+  u64: 8,
+  f32: 4,
+  f64: 8,
+  char: 4,
+  handle: 4,
 };
 
 const alignedTo = (offset: number, align: number) => Math.ceil(offset / align) * align;

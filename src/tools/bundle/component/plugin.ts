@@ -133,7 +133,10 @@ async function pluginOf(
     const merged = file("merged.wasm");
     await tool("wasm-merge", [
       ...all.flatMap(({ name }) => [file(`${name}.wasm`), name]),
-      ...["--rename-export-conflicts", "-o", merged, ...LINKED_FEATURES],
+      "--rename-export-conflicts",
+      "-o",
+      merged,
+      ...LINKED_FEATURES,
     ]);
     const out = file("plugin.wasm");
     await optimise([merged, "-o", out, "--simplify-globals", ...LINKED_FEATURES], { short: false });

@@ -7,8 +7,12 @@ type Schema = Readonly<Record<string, unknown>>;
 type Exported = ComponentOutline["exports"][number];
 
 const INTEGERS: Readonly<Record<string, readonly [number, number]>> = {
-  ...{ u8: [0, 0xff], s8: [-0x80, 0x7f], u16: [0, 0xffff], s16: [-0x8000, 0x7fff] },
-  ...{ u32: [0, 0xffffffff], s32: [-0x80000000, 0x7fffffff] },
+  u8: [0, 0xff],
+  s8: [-0x80, 0x7f],
+  u16: [0, 0xffff],
+  s16: [-0x8000, 0x7fff],
+  u32: [0, 0xffffffff],
+  s32: [-0x80000000, 0x7fffffff],
 };
 
 /** Integers of 64 bits: a number as far as JSON readers keep it, else a string. */

@@ -38,7 +38,10 @@ export function trustIn(given: {
 }): Trust {
   const { key, identity, issuer } = given;
   const all = {
-    ...{ key, identity, issuer, trustedRoot: given["trusted-root"] },
+    key,
+    identity,
+    issuer,
+    trustedRoot: given["trusted-root"],
     allowUnsigned: given["allow-unsigned"],
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));

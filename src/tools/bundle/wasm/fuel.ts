@@ -202,8 +202,24 @@ const [I64_ADD, I64_SUB, I64_MULTIPLY] = [0x7c, 0x7d, 0x7e];
 function checkedPayment(units: number, local: number, fuel: number): number[] {
   const [at, left] = [leb(fuel), leb(local)];
   return [
-    ...[0x23, ...at, 0x42, ...signedLeb(units), 0x7d, 0x22, ...left, 0x24, ...at],
-    ...[0x20, ...left, 0x42, 0, 0x53, OP.if, 0x40, OP.unreachable, OP.end],
+    0x23,
+    ...at,
+    0x42,
+    ...signedLeb(units),
+    0x7d,
+    0x22,
+    ...left,
+    0x24,
+    ...at,
+    0x20,
+    ...left,
+    0x42,
+    0,
+    0x53,
+    OP.if,
+    0x40,
+    OP.unreachable,
+    OP.end,
   ];
 }
 

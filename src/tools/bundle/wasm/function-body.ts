@@ -28,9 +28,7 @@ export interface FunctionBody {
   nextLocal: number;
 }
 
-const CALLING = new Set<number>([
-  ...[OP.call, OP.callIndirect, OP.returnCall, OP.returnCallIndirect],
-]);
+const CALLING = new Set<number>([OP.call, OP.callIndirect, OP.returnCall, OP.returnCallIndirect]);
 export const TAIL_CALLS = new Set<number>([OP.returnCall, OP.returnCallIndirect]);
 /** Instructions that a small function does not have. */
 const HEAVY = new Set<number>([

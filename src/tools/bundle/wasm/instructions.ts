@@ -103,9 +103,21 @@ function skipOperands(reader: Reader, opcode: number): void {
 
 /** Instructions with one index, depth or type. */
 const ONE_NUMBER = new Set([
-  ...[OP.catch, OP.throw, OP.rethrow, OP.delegate],
-  ...[0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26],
-  ...[0x3f, 0x40, 0xd0, 0xd2],
+  OP.catch,
+  OP.throw,
+  OP.rethrow,
+  OP.delegate,
+  0x20,
+  0x21,
+  0x22,
+  0x23,
+  0x24,
+  0x25,
+  0x26,
+  0x3f,
+  0x40,
+  0xd0,
+  0xd2,
 ]);
 
 const isPlain = (opcode: number): boolean =>

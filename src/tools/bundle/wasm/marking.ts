@@ -38,7 +38,9 @@ export function markCode({ memory, local, offset }: Mark, tracker: Tracker): num
 
 /** `i32.store8` into the marks of a memory. */
 export const storeMark = (memory: number, block: number, { marks, marksAt }: Tracker): number[] => [
-  ...[0x3a, 0x40, ...leb(marks)],
+  0x3a,
+  0x40,
+  ...leb(marks),
   ...leb(marksAt[memory]! + block),
 ];
 

@@ -10,7 +10,12 @@ export const CLOSING = new Set<number>([OP.end, OP.delegate]);
 export const THROWING = new Set<number>([OP.throw, OP.rethrow, OP.throwRef]);
 /** Instructions that never continue with the next one. */
 const LEAVING = new Set<number>([
-  ...[OP.unreachable, OP.br, OP.brTable, OP.return, OP.returnCall, OP.returnCallIndirect],
+  OP.unreachable,
+  OP.br,
+  OP.brTable,
+  OP.return,
+  OP.returnCall,
+  OP.returnCallIndirect,
   ...THROWING,
 ]);
 /** Unreachable code. */

@@ -269,10 +269,14 @@ async function transform(
     await writeFile(file("guest.wasm"), own);
     await writeFile(file("start.wat"), starter(starts));
     await tool("wasm-merge", [
-      ...[file("guest.wasm"), "guest"],
-      ...[KERNEL, "extism:host/env"],
+      file("guest.wasm"),
+      "guest",
+      KERNEL,
+      "extism:host/env",
       ...(starts.length > 0 ? [file("start.wat"), "edge:start"] : []),
-      ...["-o", file("merged.wasm"), ...FEATURES],
+      "-o",
+      file("merged.wasm"),
+      ...FEATURES,
     ]);
     const bounded = rewrite(await readFile(file("merged.wasm")), {
       exports: (old) =>

@@ -230,18 +230,16 @@ between(0xd2, 0xd2, [0, 1]);
 /** The same for the instructions with prefix 0xfc. */
 const bulkEffects: readonly (readonly [number, number])[] = [
   ...Array.from({ length: 8 }, () => [1, 1] as const), // saturating conversions
-  ...([
-    [3, 0],
-    [0, 0],
-    [3, 0],
-    [3, 0],
-  ] as const), // memory.init, data.drop, memory.copy, memory.fill
-  ...([
-    [3, 0],
-    [0, 0],
-    [3, 0],
-    [2, 1],
-    [0, 1],
-    [3, 0],
-  ] as const), // tables
+  // memory.init, data.drop, memory.copy, memory.fill
+  [3, 0],
+  [0, 0],
+  [3, 0],
+  [3, 0],
+  // tables
+  [3, 0],
+  [0, 0],
+  [3, 0],
+  [2, 1],
+  [0, 1],
+  [3, 0],
 ];

@@ -192,9 +192,9 @@ function trackedBody(body: FunctionBody, tracker: Tracker): Uint8Array {
   function markedRange(bytes: Uint8Array): (Uint8Array | number[])[] {
     const [to, from, length] = [0, 1, 2].map((at) => leb(scratch.of(I32, at)));
     return [
-      [...[0x21, ...length!], ...[0x21, ...from!], ...[0x22, ...to!]],
+      [0x21, ...length!, 0x21, ...from!, 0x22, ...to!],
       [0x20, ...length!, OP.call, ...leb(tracker.markRange)],
-      [...[0x20, ...to!], ...[0x20, ...from!], ...[0x20, ...length!]],
+      [0x20, ...to!, 0x20, ...from!, 0x20, ...length!],
       bytes,
     ];
   }

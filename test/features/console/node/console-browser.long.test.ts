@@ -455,8 +455,12 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await place.getByRole("button", { name: "JSON", exact: true }).click();
       const text = (await place.locator(".result pre").textContent())!;
       expect(JSON.parse(text).request.arguments).toEqual({
-        ...{ item: "tea", to: { city: "Lublin", zip: "12345" }, sizes: [2], paid: true },
-        ...{ speed: "fast", day: "2026-11-26" },
+        item: "tea",
+        to: { city: "Lublin", zip: "12345" },
+        sizes: [2],
+        paid: true,
+        speed: "fast",
+        day: "2026-11-26",
       });
       expect(complaints.get(page)).toEqual([]);
     });
@@ -635,8 +639,10 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await expect.poll(() => place.getByLabel("lines").inputValue()).toBe("a\nb");
       await place.getByRole("button", { name: "Edit as JSON" }).click();
       expect(JSON.parse(await place.getByLabel("Arguments as JSON").inputValue())).toEqual({
-        ...{ at: "2026-11-23T12:00:00Z", exact: "2026-11-23T14:00:00Z" },
-        ...{ lines: "a\nb", both: ["a", "b"] },
+        at: "2026-11-23T12:00:00Z",
+        exact: "2026-11-23T14:00:00Z",
+        lines: "a\nb",
+        both: ["a", "b"],
       });
     });
 
@@ -677,10 +683,16 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       const page = await open("/", { timezoneId: "America/New_York" });
       const text = { type: "string" };
       const properties = {
-        ...{ note: { ...text, maxLength: 500 }, line: text, mail: { ...text, format: "email" } },
-        ...{ at: { ...text, format: "date-time" }, day: { ...text, format: "date" } },
-        ...{ number: { type: "number" }, flag: { type: "boolean" }, any: {} },
-        ...{ list: { type: "array", items: text }, none: { type: ["string", "null"] } },
+        note: { ...text, maxLength: 500 },
+        line: text,
+        mail: { ...text, format: "email" },
+        at: { ...text, format: "date-time" },
+        day: { ...text, format: "date" },
+        number: { type: "number" },
+        flag: { type: "boolean" },
+        any: {},
+        list: { type: "array", items: text },
+        none: { type: ["string", "null"] },
         times: { type: "array", items: { ...text, format: "date-time" } },
         some: { type: "array", items: { enum: ["a", "b", null] } },
         preset: { ...text, default: "PL" },
@@ -690,10 +702,19 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
       await answering(page, { inputSchema: { type: "object", properties, required } });
       const place = await tried(page, "echo_input");
       const content = {
-        ...{ note: "\na\n b\n", line: " \u202eü👩‍👧", mail: "a@b.example", day: "2026-11-23" },
-        ...{ at: "2026-11-23T02:00:00Z", times: ["2026-07-01T00:00:59Z"], number: 1e21 },
-        ...{ flag: false, none: null, list: ["a", " b "], some: ["b", null] },
-        ...{ any: { b: ["\r\n", null, {}] }, group: { limit: 10 } },
+        note: "\na\n b\n",
+        line: " \u202eü👩‍👧",
+        mail: "a@b.example",
+        day: "2026-11-23",
+        at: "2026-11-23T02:00:00Z",
+        times: ["2026-07-01T00:00:59Z"],
+        number: 1e21,
+        flag: false,
+        none: null,
+        list: ["a", " b "],
+        some: ["b", null],
+        any: { b: ["\r\n", null, {}] },
+        group: { limit: 10 },
       };
       await place.getByRole("button", { name: "Edit as JSON" }).click();
       const all = place.getByLabel("Arguments as JSON");

@@ -133,7 +133,10 @@ describe("nested values", () => {
     const parts = partsOf({ homes: { type: "array", items } });
     const typed = form({
       f0: ["4", "2"],
-      ...{ "f0-2.f0": "Kielce", "f0-2.f2": "true", "f0-4.f0": "Lublin", "f0-4.f3": ["a", "b"] },
+      "f0-2.f0": "Kielce",
+      "f0-2.f2": "true",
+      "f0-4.f0": "Lublin",
+      "f0-4.f3": ["a", "b"],
     });
     expect(contentIn(parts, typed)).toEqual({
       content: {
@@ -245,7 +248,9 @@ describe("a value that may be null", () => {
     const parts = partsOf({ a: text, b: list, c: text, d: choice }, ["a", "b", "d"]);
     expect(parts.map(({ rules }) => rules)).toEqual([["empty for null"], [], [], []]);
     expect(contentIn(parts, form({ f0: "", f2: "", f3: "1" })).content).toEqual({
-      ...{ a: null, b: [], d: null },
+      a: null,
+      b: [],
+      d: null,
     });
     expect(contentIn(parts, form({ f0: "x" })).content).toEqual({ a: "x", b: [] });
   });
@@ -606,10 +611,13 @@ test("secrets are kept nowhere, however deep they are", () => {
     account: { token: "z", id: 1 },
     login: { pin: "z" },
     odd: 2,
-    ...{ rows: [{ pin: "x" }], map: { any: "y" }, plain: [{ pin: 1 }] },
+    rows: [{ pin: "x" }],
+    map: { any: "y" },
+    plain: [{ pin: 1 }],
   };
   expect(withoutSecretFields(parts, content)).toEqual({
-    ...{ user: "ada", account: { id: 1 } },
+    user: "ada",
+    account: { id: 1 },
     plain: [{ pin: 1 }],
   });
 });

@@ -11,11 +11,16 @@ const HOUR = 3_600_000;
 async function barsOf(after: readonly number[], ended: number) {
   const timeline: TaskTimeline = {
     view: { status: "completed", result: {} } as unknown as TaskTimeline["view"],
-    ...{ created: BEGAN, updated: BEGAN + ended, expires: BEGAN + 30 * HOUR, fuel: 1 },
+    created: BEGAN,
+    updated: BEGAN + ended,
+    expires: BEGAN + 30 * HOUR,
+    fuel: 1,
     called: { name: "deploy", servlet: "deploys", arguments: "", all: {} },
     changes: [],
     entries: after.map((ms) => ({ what: "http GET a.example", at: BEGAN + ms, outcome: "200" })),
-    ...{ hasFailed: false, reason: "", hasJournal: false },
+    hasFailed: false,
+    reason: "",
+    hasJournal: false,
   };
   const html = String(await callPage({ id: "x", timeline, token: "t" }));
   const bars = [...html.matchAll(/<rect\s+x="(\d+)"\s+width="(\d+)"/g)].map(([, x, width]) => [
@@ -34,11 +39,16 @@ test.each([
   async (asked, isOpen) => {
     const timeline: TaskTimeline = {
       view: { status: "cancelled" } as TaskTimeline["view"],
-      ...{ created: BEGAN, updated: BEGAN + HOUR, expires: BEGAN + 30 * HOUR, fuel: 1 },
+      created: BEGAN,
+      updated: BEGAN + HOUR,
+      expires: BEGAN + 30 * HOUR,
+      fuel: 1,
       called: { name: "deploy", servlet: "deploys", arguments: "", all: {} },
       changes: [{ at: BEGAN + asked, what: "input_required" }],
       entries: [{ what: "elicitation/create", at: BEGAN + 1000 }],
-      ...{ hasFailed: false, reason: "", hasJournal: false },
+      hasFailed: false,
+      reason: "",
+      hasJournal: false,
     };
     const html = String(await callPage({ id: "x", timeline, token: "t" }));
     expect(html.includes("Asked you, without an answer")).toBe(isOpen);

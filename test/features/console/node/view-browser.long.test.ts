@@ -161,8 +161,12 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
         hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, logging: {} },
         hostContext: {
           toolInfo: { tool: { name: "list" } },
-          ...{ theme: "dark", locale: "de-DE", timeZone: "Asia/Tokyo", platform: "web" },
-          ...{ displayMode: "inline", availableDisplayModes: ["inline", "fullscreen"] },
+          theme: "dark",
+          locale: "de-DE",
+          timeZone: "Asia/Tokyo",
+          platform: "web",
+          displayMode: "inline",
+          availableDisplayModes: ["inline", "fullscreen"],
           containerDimensions: { maxHeight: 800 },
         },
       });

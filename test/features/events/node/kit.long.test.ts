@@ -120,7 +120,9 @@ describe.each([
     const { events } = member!.found.manifest;
     expect(Object.keys(events!)).toEqual(["other", "issue.opened", "news"]);
     expect(events!["news"]).toEqual({
-      ...{ description: "News", payload: { type: "object" }, to: "everyone" },
+      description: "News",
+      payload: { type: "object" },
+      to: "everyone",
     });
     expect(events!["issue.opened"]).toMatchObject({
       description: "An issue was opened",

@@ -47,7 +47,10 @@ async function call(name: string): Promise<string> {
     method: "POST",
     headers: { "content-type": "application/json", authorization: "Bearer any" },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name, arguments: {} },
     }),
   });
   return response.text();

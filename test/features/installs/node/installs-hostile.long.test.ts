@@ -32,7 +32,9 @@ beforeAll(async () => {
   server = await serveLoading({
     log: (text) => (log += text),
     variables: {
-      ...{ VAULT_PROBE: "opened", HOOK_SECRET: "sent", HOOK_STANDARD: "whsec_AAAA" },
+      VAULT_PROBE: "opened",
+      HOOK_SECRET: "sent",
+      HOOK_STANDARD: "whsec_AAAA",
       RUN_LOG: "json",
     },
   });

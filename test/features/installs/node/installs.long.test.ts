@@ -142,7 +142,8 @@ describe("a servlet that is installed", { shuffle: false }, () => {
     const read = () =>
       client.readResource({ uri: "ui://shown/board" }).then(({ contents }) => contents[0]);
     await expect.poll(read, EVENTUALLY).toMatchObject({
-      ...{ mimeType: "text/html;profile=mcp-app", text: "<!doctype html><p>first</p>" },
+      mimeType: "text/html;profile=mcp-app",
+      text: "<!doctype html><p>first</p>",
       _meta: { ui: { permissions: { camera: {} } } },
     });
     await operator.put(second);

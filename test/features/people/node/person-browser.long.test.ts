@@ -33,7 +33,9 @@ const keyed = await serving({
     API_KEYS: JSON.stringify({ ada: hash("sha256", KEY) }),
     ACCOUNTS: JSON.stringify({
       google: {
-        ...{ issuer: provider.issuer, ...provider.client, scopes: ["openid"] },
+        issuer: provider.issuer,
+        ...provider.client,
+        scopes: ["openid"],
         authorization_endpoint: `http://127.0.0.1:${hopPort}/auth`,
       },
     }),

@@ -40,7 +40,9 @@ async function call(name: string, args: object = {}): Promise<string> {
       authorization: `Bearer ${KEY}`,
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
       params: { name: `waking-${name}`, arguments: args, _meta },
     }),
   });

@@ -46,7 +46,10 @@ function newScope() {
   const runStateful: ServletRunner["run"] = async (servlet, run, call) => {
     const setup = setupOf(servlet, deployment, { ...call, ...callPartsOf(call) });
     const ending = await state.call({
-      ...{ ...run, servlet, program: programOf(servlet, deployment), isDurable: false },
+      ...run,
+      servlet,
+      program: programOf(servlet, deployment),
+      isDurable: false,
       setup: { ...setup, fuel: fuel.most },
     });
     fuel.used = ending.fuelUsed ?? 0;
@@ -164,7 +167,9 @@ test("an export and its import have no blocks of zero", async () => {
   const frames = await Array.fromAsync(exportOf(state, "drafts"));
   const other = newScope();
   await importInto(other.state, chunksOf(frames), {
-    ...{ servlet: drafts, filesOnly: false, reserve: async () => {} },
+    servlet: drafts,
+    filesOnly: false,
+    reserve: async () => {},
     newInstance: () => newInstanceOf(programOf(drafts, deployment)),
   });
   expect(other.state.rows.bytes).toBeLessThanOrEqual(state.rows.bytes + 4 * KiB);

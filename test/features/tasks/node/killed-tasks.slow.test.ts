@@ -53,7 +53,9 @@ async function asked(
           "mcp-name": String(params["name"] ?? params["taskId"]),
         },
         body: JSON.stringify({
-          ...{ jsonrpc: "2.0", id: 1, method },
+          jsonrpc: "2.0",
+          id: 1,
+          method,
           params: {
             ...params,
             _meta: {
@@ -86,7 +88,8 @@ test(
         const at = next++;
         const path = `/${at}`;
         const requests = METHODS.map((method) => ({
-          ...{ do: "http", method },
+          do: "http",
+          method,
           url: `${base}${path}/${method}`,
         }));
         const args = steps(...requests, { do: "sleep", ms: 500 }, requests[0]!);

@@ -69,7 +69,9 @@ test("every provider is documented by a table", () => {
 describe.each(Object.entries(PEOPLE))("%s", (name, [title, isIn, isOut]) => {
   const tid = "72f988bf-86f1-41af-91ab-2d7cd011db47";
   const claims = (nth: number, more: Claims) => ({
-    ...{ sub: `s${nth}`, tid, oid: `bbbbbbbb-0000-4000-8000-00000000000${nth}` },
+    sub: `s${nth}`,
+    tid,
+    oid: `bbbbbbbb-0000-4000-8000-00000000000${nth}`,
     ...more,
   });
 

@@ -14,7 +14,10 @@ const member = (state: "active" | "pending" = "active") => ({ state, role: "memb
 
 const PEOPLE = (): typeof github.people => [
   {
-    ...{ id: 1, login: "Ada", name: "Ada Lovelace", organizations: { acme: member() } },
+    id: 1,
+    login: "Ada",
+    name: "Ada Lovelace",
+    organizations: { acme: member() },
     teams: { "acme/core": member() },
   },
   { id: 2, login: "bob", name: "Bob", organizations: { acme: member() }, teams: {} },
@@ -35,7 +38,9 @@ beforeEach(async () => {
 
 const SIGN_IN = {
   github: {
-    ...{ client_id: github.app.clientId, client_secret: "GITHUB_SECRET", server: github.url },
+    client_id: github.app.clientId,
+    client_secret: "GITHUB_SECRET",
+    server: github.url,
     allow: { organizations: ["Acme"], users: ["eve"] },
     operators: { teams: ["ACME/core"] },
   },
@@ -117,7 +122,8 @@ describe("a member of the organization", () => {
     expect(refused.status).toBe(401);
     expect(refused.headers.get("www-authenticate")).toContain("not one of those");
     expect(await bob.refresh(tokens["refresh_token"])).toMatchObject({
-      ...{ status: 400, error: "invalid_grant" },
+      status: 400,
+      error: "invalid_grant",
       error_description: expect.stringContaining("not one of those"),
     });
     const page = await bob.browser.open(new URL("/account", url).href);
@@ -296,7 +302,10 @@ describe("the way to GitHub and back", () => {
 
 test("a large office signs in at once, from one address: each is who they are", async () => {
   const office = Array.from({ length: 150 }, (_, nth) => ({
-    ...{ id: 1000 + nth, login: `u${nth}`, name: `U${nth}`, teams: {} },
+    id: 1000 + nth,
+    login: `u${nth}`,
+    name: `U${nth}`,
+    teams: {},
     organizations: { acme: member() },
   }));
   github.people = [...PEOPLE(), ...office];

@@ -11,11 +11,17 @@ const github = await gitHub(`http://127.0.0.1:${port}/account/callback`);
 github.organizations = { acme: { id: 7 }, other: { id: 8 } };
 github.people = [
   {
-    ...{ id: 2, login: "bob", name: "Bob", teams: {} },
+    id: 2,
+    login: "bob",
+    name: "Bob",
+    teams: {},
     organizations: { acme: { state: "active", role: "member" } },
   },
   {
-    ...{ id: 1, login: "ada", name: "Ada", teams: {} },
+    id: 1,
+    login: "ada",
+    name: "Ada",
+    teams: {},
     organizations: { acme: { state: "active", role: "member" } },
   },
 ];
@@ -23,7 +29,9 @@ github.people = [
 const signIn = (organization: string, more: object = {}) =>
   JSON.stringify({
     github: {
-      ...{ client_id: github.app.clientId, client_secret: "GITHUB_SECRET", server: github.url },
+      client_id: github.app.clientId,
+      client_secret: "GITHUB_SECRET",
+      server: github.url,
       allow: { organizations: [organization] },
       ...more,
     },
@@ -135,7 +143,8 @@ test.each([
   else await member.browser.open(new URL("/sign-out", url).href, new URLSearchParams());
   await github.fail();
   expect(await refreshed).toMatchObject({
-    ...{ status: 400, error: "invalid_grant" },
+    status: 400,
+    error: "invalid_grant",
     error_description: expect.stringContaining(why),
   });
   expect((await greet(access_token)).status).toBe(401);

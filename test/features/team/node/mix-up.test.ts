@@ -29,8 +29,10 @@ const evil = await listening((incoming, response) => {
   }
   if (pathname !== "/token")
     return void answer(200, {
-      ...{ issuer: EVIL, authorization_endpoint: `${EVIL}/authorize` },
-      ...{ token_endpoint: `${EVIL}/token`, response_types_supported: ["code"] },
+      issuer: EVIL,
+      authorization_endpoint: `${EVIL}/authorize`,
+      token_endpoint: `${EVIL}/token`,
+      response_types_supported: ["code"],
     });
   void bodyOf(incoming).then((body) => {
     codes.push(new URLSearchParams(body).get("code"));
@@ -46,8 +48,11 @@ const server = await serving({
     OKTA_SECRET: okta.client.clientSecret,
     SIGN_IN: JSON.stringify({
       okta: {
-        ...{ client_id: okta.client.clientId, client_secret: "OKTA_SECRET", auth: "post" },
-        ...{ issuer: okta.issuer, allow: "*" },
+        client_id: okta.client.clientId,
+        client_secret: "OKTA_SECRET",
+        auth: "post",
+        issuer: okta.issuer,
+        allow: "*",
       },
       partner: { client_id: "c", issuer: EVIL, allow: { users: ["one of theirs"] } },
     }),

@@ -11,7 +11,10 @@ const github = await gitHub(`http://127.0.0.1:${port}/account/callback`);
 github.organizations = { acme: { id: 7 } };
 github.people = [
   {
-    ...{ id: 2, login: "bob", name: "Bob", teams: {} },
+    id: 2,
+    login: "bob",
+    name: "Bob",
+    teams: {},
     organizations: { acme: { state: "active", role: "member" } },
   },
 ];
@@ -26,7 +29,9 @@ const server = await serving({
     TEST_LIMITS: JSON.stringify({ memberCheckMs: 0, memberMemoryMs: 0, memberRetryMs: 0 }),
     SIGN_IN: JSON.stringify({
       github: {
-        ...{ client_id: github.app.clientId, client_secret: "GITHUB_SECRET", server: github.url },
+        client_id: github.app.clientId,
+        client_secret: "GITHUB_SECRET",
+        server: github.url,
         allow: { organizations: ["acme"] },
       },
     }),

@@ -20,7 +20,9 @@ const server = await serving({
     TEST_LIMITS: JSON.stringify({ signIns: 3 }),
     SIGN_IN: JSON.stringify({
       github: {
-        ...{ client_id: github.app.clientId, client_secret: "GITHUB_SECRET", server: github.url },
+        client_id: github.app.clientId,
+        client_secret: "GITHUB_SECRET",
+        server: github.url,
         allow: "*",
       },
     }),

@@ -39,7 +39,10 @@ const SIGN_IN = {
   },
   staff: {
     ...client("entra"),
-    ...{ type: "entra", title: "Microsoft", tenant: [TENANT, PARTNER], server: entraServer },
+    type: "entra",
+    title: "Microsoft",
+    tenant: [TENANT, PARTNER],
+    server: entraServer,
     graph: `${entraServer}/graph`,
     allow: {
       tenants: [PARTNER],
@@ -59,7 +62,9 @@ const SIGN_IN = {
   // Named as an account that a guest of the tests uses.
   hostile: {
     ...client("keycloak"),
-    ...{ title: "Keycloak", issuer: keycloak!.issuer, account: true },
+    title: "Keycloak",
+    issuer: keycloak!.issuer,
+    account: true,
     allow: "*",
     roles: {
       reader: {
@@ -173,7 +178,10 @@ describe("Google", () => {
 describe("Entra ID", () => {
   const account = (nth: number, more: object) =>
     entra!.accounts.set(`u${nth}`, {
-      ...{ sub: `s${nth}`, oid: oid(nth), tid: TENANT, name: "Ada" },
+      sub: `s${nth}`,
+      oid: oid(nth),
+      tid: TENANT,
+      name: "Ada",
       ...more,
     });
 
@@ -275,7 +283,9 @@ describe("Okta, Auth0 and Keycloak", () => {
 
   test("somebody with an id that no list can hold is not let in: nobody could end their access", async () => {
     const claims = (length: number) => ({
-      ...{ sub: "s".repeat(length), groups: ["mcp"], name: "Long" },
+      sub: "s".repeat(length),
+      groups: ["mcp"],
+      name: "Long",
     });
     okta!.accounts.set("ada", claims(255));
     expect((await at("Okta", "ada").signIn())["status"]).toBe(200);

@@ -53,11 +53,16 @@ const variables = {
   OWNER_PASSPHRASE: await hashPassphrase(PASSPHRASE),
 };
 const openId = ({ issuer, client }: typeof keycloak) => ({
-  ...{ issuer, client_id: client.clientId, client_secret: "KEYCLOAK_SECRET", auth: "post" },
+  issuer,
+  client_id: client.clientId,
+  client_secret: "KEYCLOAK_SECRET",
+  auth: "post",
   allow: { groups: ["/acme"] },
 });
 const atGitHub = {
-  ...{ client_id: github.app.clientId, client_secret: "GITHUB_SECRET", server: github.url },
+  client_id: github.app.clientId,
+  client_secret: "GITHUB_SECRET",
+  server: github.url,
   allow: { organizations: ["acme"] },
 };
 
@@ -439,7 +444,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const names = Array.from({ length: 12 }, (_, nth) => `Member ${nth}`);
     github.people.push(
       ...names.map((name, nth) => ({
-        ...{ id: 100 + nth, login: `m${nth}`, name: nth === 5 ? LONG_NAME : name },
+        id: 100 + nth,
+        login: `m${nth}`,
+        name: nth === 5 ? LONG_NAME : name,
         organizations: member(),
       })),
     );

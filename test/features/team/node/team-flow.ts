@@ -51,9 +51,14 @@ export class Member {
     this.#client ??= await this.register();
     const challenge = createHash("sha256").update(this.#verifier).digest("base64url");
     const search = new URLSearchParams({
-      ...{ response_type: "code", client_id: this.#client, redirect_uri: APP, state: "s1" },
-      ...{ code_challenge: challenge, code_challenge_method: "S256" },
-      ...{ resource: this.server.href, ...more },
+      response_type: "code",
+      client_id: this.#client,
+      redirect_uri: APP,
+      state: "s1",
+      code_challenge: challenge,
+      code_challenge_method: "S256",
+      resource: this.server.href,
+      ...more,
     });
     return new URL(`/authorize?${search.toString()}`, this.server).href;
   }
@@ -61,7 +66,9 @@ export class Member {
   /** The id of a new app. */
   async register(): Promise<string> {
     const body = JSON.stringify({
-      ...{ client_name: "An app", redirect_uris: [APP], token_endpoint_auth_method: "none" },
+      client_name: "An app",
+      redirect_uris: [APP],
+      token_endpoint_auth_method: "none",
       grant_types: ["authorization_code", "refresh_token"],
     });
     const headers = { "content-type": "application/json" };
@@ -84,8 +91,10 @@ export class Member {
   /** An app's tokens for its code. */
   tokens({ url }: Shown): Promise<Json> {
     return this.token({
-      ...{ grant_type: "authorization_code", code: url.searchParams.get("code") ?? "" },
-      ...{ code_verifier: this.#verifier, redirect_uri: APP },
+      grant_type: "authorization_code",
+      code: url.searchParams.get("code") ?? "",
+      code_verifier: this.#verifier,
+      redirect_uri: APP,
     });
   }
 
@@ -120,7 +129,10 @@ export async function call(
       authorization: `Bearer ${token}`,
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name, arguments: args },
     }),
   });
   const text = await response.text();

@@ -60,7 +60,8 @@ const listing = (page: Page, change: (tools: any[]) => any[]) =>
   });
 
 const file = (name: string, content: string | Buffer, mimeType = "text/plain") => ({
-  ...{ name, mimeType },
+  name,
+  mimeType,
   buffer: Buffer.from(content),
 });
 
@@ -209,7 +210,9 @@ describe.skipIf(browser === undefined)(`in a browser${why}`, () => {
     const page = await opened(browser!, open.url.origin);
     await listing(page, (tools) => {
       tools.find(({ name }) => name === "echo_input").inputSchema = {
-        ...{ type: "object", properties: { one: FILE }, required: ["one"] },
+        type: "object",
+        properties: { one: FILE },
+        required: ["one"],
       };
       return tools.filter(({ name }) => name !== "upload_file");
     });

@@ -39,7 +39,9 @@ test("a webhook's handler gets the delivery and the context, and its result is o
   const { text } = result.content[0] as { text: string };
   const said = JSON.parse(text) as { request: object; client: object; meta: object };
   expect(said.request).toEqual({
-    ...{ name: "all", ...delivery, isBase64: false },
+    name: "all",
+    ...delivery,
+    isBase64: false,
     receivedAt: "1970-01-01T00:00:00.000Z",
   });
   expect(said.client).toMatchObject({ principal: expect.stringMatching(/^servlet:hooks-/) });
@@ -60,7 +62,10 @@ test("a servlet may have webhooks alone, and may wait in them", async () => {
     servletWith(`{ a: { verify: { type: "github", secret: "S" }, receive: () => "b" } }`),
   );
   const [member] = await makeBundle({
-    ...{ folders: [folder], languages: LANGUAGES, cache: ".bundle", progress: () => {} },
+    folders: [folder],
+    languages: LANGUAGES,
+    cache: ".bundle",
+    progress: () => {},
     optimise: false,
   });
   expect(member!.found.manifest.webhooks).toEqual({

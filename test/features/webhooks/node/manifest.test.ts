@@ -11,7 +11,11 @@ const check = (verify: unknown, name = "a") =>
 
 const SECRET = { secret: "A_SECRET" };
 const HMAC = {
-  ...{ type: "hmac", ...SECRET, header: "X-Signature", algorithm: "sha256", encoding: "hex" },
+  type: "hmac",
+  ...SECRET,
+  header: "X-Signature",
+  algorithm: "sha256",
+  encoding: "hex",
   signed: "{body}",
 };
 
@@ -26,7 +30,10 @@ test.each<[string, object]>([
     "an HMAC with all that it may have",
     {
       ...HMAC,
-      ...{ prefix: "v1=", signed: "v0:{id}:{timestamp}:{body}", timestamp: "X-Time", id: "X-Id" },
+      prefix: "v1=",
+      signed: "v0:{id}:{timestamp}:{body}",
+      timestamp: "X-Time",
+      id: "X-Id",
       status: 200,
     },
   ],

@@ -52,7 +52,8 @@ async def revoke(ctx: Context) -> bool:
   expect(await text("later")).toBe('{"name":"all"}');
   expect(await text("nothing")).toBeUndefined();
   expect((await servlet.receiveWebhook("bad")).result).toMatchObject({
-    ...{ isError: true, content: [{ text: "It fails." }] },
+    isError: true,
+    content: [{ text: "It fails." }],
   });
   await expect(servlet.receiveWebhook("other")).rejects.toThrow('There is no webhook "other".');
   const { result } = await servlet.callTool("revoke", {}, { hostFunctions });

@@ -36,8 +36,12 @@ const ALL = { ada: hashOf("ada"), bob: hashOf("bob") };
 const variables: Record<string, string> = {
   TEST_SERVLETS: "hooked,clock",
   TEST_LIMITS: JSON.stringify({
-    ...{ deliveriesPerMinute: 1_000_000, keyCheckMs: 50, rerunMs: 300 },
-    ...{ deliveryRetryMs: 300, maxDeliveryRetryMs: 1000, startsAtOnce: 50 },
+    deliveriesPerMinute: 1_000_000,
+    keyCheckMs: 50,
+    rerunMs: 300,
+    deliveryRetryMs: 300,
+    maxDeliveryRetryMs: 1000,
+    startsAtOnce: 50,
   }),
   HOOK_SECRET: SECRET,
   HOOK_STANDARD: "whsec_AAAA",

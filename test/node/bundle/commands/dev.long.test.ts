@@ -122,9 +122,17 @@ test("a configuration is found as wrangler finds it", async () => {
 test("all other arguments reach wrangler", async () => {
   const given = ["src/index.ts", "--ip", "::1", "--port", "9000", "--define", "A:1", "--", "x"];
   expect(await devArguments(given)).toEqual([
-    ...["dev", "src/index.ts", "--port", "9000", "--define", "A:1"],
-    ...["--show-interactive-dev-session=false", "--var=EDGE_SERVLETS_RUNS:on-loopback"],
-    ...["--ip=::1", "--", "x"],
+    "dev",
+    "src/index.ts",
+    "--port",
+    "9000",
+    "--define",
+    "A:1",
+    "--show-interactive-dev-session=false",
+    "--var=EDGE_SERVLETS_RUNS:on-loopback",
+    "--ip=::1",
+    "--",
+    "x",
   ]);
 });
 

@@ -84,7 +84,10 @@ async function call(name: string): Promise<string> {
       authorization: "Bearer ada",
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name, arguments: {} },
     }),
   });
   const answer = (await response.json()) as {

@@ -9,8 +9,11 @@ import { serving } from "../../http/serving.ts";
 /** `npm run registry`, as an operator runs it, against servers of this project that say that they are elsewhere. */
 
 const named = {
-  ...{ SERVER_NAME: "weather", SERVER_TITLE: "Weather", SERVER_VERSION: "1.2.3" },
-  ...{ SERVER_DESCRIPTION: "Tells the weather", SERVER_WEBSITE: "https://example.com/" },
+  SERVER_NAME: "weather",
+  SERVER_TITLE: "Weather",
+  SERVER_VERSION: "1.2.3",
+  SERVER_DESCRIPTION: "Tells the weather",
+  SERVER_WEBSITE: "https://example.com/",
   PUBLIC_URL: "https://tools.example.com",
   TEST_SERVLETS: "hello",
 };
@@ -55,8 +58,11 @@ test("server.json says what the server says, and the key pair is kept", async ()
   const said = await registry([URL_]);
   expect(await written()).toEqual({
     $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-    ...{ name: "com.example.tools/weather", title: "Weather", version: "1.2.3" },
-    ...{ description: "Tells the weather", websiteUrl: "https://example.com/" },
+    name: "com.example.tools/weather",
+    title: "Weather",
+    version: "1.2.3",
+    description: "Tells the weather",
+    websiteUrl: "https://example.com/",
     icons: [icons[0]],
     remotes: [{ type: "streamable-http", url: "https://tools.example.com/mcp" }],
   });
@@ -70,7 +76,8 @@ test("server.json says what the server says, and the key pair is kept", async ()
   const prefix = Buffer.from("302e020100300506032b657004220420", "hex");
   const key = createPrivateKey({
     key: Buffer.concat([prefix, seed]),
-    ...{ format: "der", type: "pkcs8" },
+    format: "der",
+    type: "pkcs8",
   });
   const spki = Buffer.concat([
     Buffer.from("302a300506032b6570032100", "hex"),
@@ -104,10 +111,14 @@ test("clients that need an API key are told of its header; the name says how to 
   expect(said).toContain("mcp-publisher login github\n");
   expect((await written()).remotes).toEqual([
     {
-      ...{ type: "streamable-http", url: "https://tools.example.com/mcp" },
+      type: "streamable-http",
+      url: "https://tools.example.com/mcp",
       headers: [
         {
-          ...{ name: "Authorization", value: "Bearer {key}", isRequired: true, isSecret: true },
+          name: "Authorization",
+          value: "Bearer {key}",
+          isRequired: true,
+          isSecret: true,
           variables: {
             key: { description: "An API key of this server", isRequired: true, isSecret: true },
           },
@@ -131,7 +142,9 @@ test("clients that can sign in are told of no header", async () => {
 
 describe("is refused with what to do, and nothing is written:", () => {
   const card = {
-    ...{ name: "com.example/weather", version: "1.0.0", description: "A" },
+    name: "com.example/weather",
+    version: "1.0.0",
+    description: "A",
     remotes: [{ type: "streamable-http", url: "https://tools.example.com/mcp" }],
   };
   test.each([
@@ -184,7 +197,9 @@ describe("is refused with what to do, and nothing is written:", () => {
 
 test("a domain that is not the server's host is proved by its DNS", async () => {
   const card = {
-    ...{ name: "com.acme/weather", version: "1.0.0", description: "A" },
+    name: "com.acme/weather",
+    version: "1.0.0",
+    description: "A",
     remotes: [{ type: "streamable-http", url: "https://tools.example.com/mcp" }],
   };
   const answers = { "/mcp/server-card": () => Response.json(card) };

@@ -70,7 +70,10 @@ async function call(
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
     },
     body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } },
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name, arguments: args },
     }),
   });
   const { result } = (await response.json()) as { result: { content: { text: string }[] } };

@@ -21,7 +21,10 @@ test("what is lacking is TOML that can be pasted", () => {
   expect(lines).toContain('name = "SESSIONS"\nclass_name = "Session"');
   const { durable_objects, migrations, compatibility_date, compatibility_flags } = parse(own);
   expect(parse(lines)).toEqual({
-    ...{ durable_objects, migrations, compatibility_date, compatibility_flags },
+    durable_objects,
+    migrations,
+    compatibility_date,
+    compatibility_flags,
   });
   expect(lackingLines(`name = "mine"\n${lines}`)).toBe("");
 });

@@ -123,9 +123,14 @@ describe("values", () => {
 
   test("arguments of every type arrive, whatever the order of their members", async () => {
     const args = {
-      ...{ b: true, ch: "😀", t: [-128, "18446744073709551615"], p: ["exec", "read"], c: "blue" },
+      b: true,
+      ch: "😀",
+      t: [-128, "18446744073709551615"],
+      p: ["exec", "read"],
+      c: "blue",
       sh: { val: { y: 2, x: -0.5 }, tag: "square" },
-      ...{ l: [1, 4294967295], s: 'Zürich "\\\n\u0001 \ud83d\ude00 \ud83d' },
+      l: [1, 4294967295],
+      s: 'Zürich "\\\n\u0001 \ud83d\ude00 \ud83d',
     };
     expect(await valueOf(`${OF}describe`, args)).toBe(
       'Zürich "\\\n\u0001 😀 \ufffd [1, 4294967295] None Shape::Square(Point { x: -0.5, y: 2.0 }) blue 101 (-128, 18446744073709551615) 😀 true',
@@ -174,9 +179,26 @@ describe("values", () => {
 
   test("every double comes back as it was sent", async () => {
     const numbers = [
-      ...[0, 1, -1, 0.1, 0.30000000000000004, 1e21, 1e22, 1e23, 123456789012345680000, 5e-324],
-      ...[Number.MAX_VALUE, Number.MIN_VALUE, 2.2250738585072014e-308, 2.225073858507201e-308],
-      ...[9007199254740992, 8.988465674311579e307, 4.35, 1 / 3, 2 ** -1022, 1.7e-300],
+      0,
+      1,
+      -1,
+      0.1,
+      0.30000000000000004,
+      1e21,
+      1e22,
+      1e23,
+      123456789012345680000,
+      5e-324,
+      Number.MAX_VALUE,
+      Number.MIN_VALUE,
+      2.2250738585072014e-308,
+      2.225073858507201e-308,
+      9007199254740992,
+      8.988465674311579e307,
+      4.35,
+      1 / 3,
+      2 ** -1022,
+      1.7e-300,
     ];
     let seed = 7n;
     const bits = new DataView(new ArrayBuffer(8));
@@ -447,7 +469,18 @@ describe("refusals", () => {
     section(5, [1, 1, ...leb(names.length), ...names.flatMap((one) => [0, ...one, 1, 0])]),
   ];
   const interfaceOfMany = section(7, [
-    ...[2, 0x40, 0, 1, 0, 0x42, ...leb(names.length + 1), 2, 3, 2, 1, 0],
+    2,
+    0x40,
+    0,
+    1,
+    0,
+    0x42,
+    ...leb(names.length + 1),
+    2,
+    3,
+    2,
+    1,
+    0,
     ...names.flatMap((one) => [4, 0, ...one, 1, 0]),
   ]);
   const times = (count: number, one: (at: number) => number[]) => [
@@ -515,7 +548,8 @@ describe("refusals", () => {
         for (let level = 0; level < 3000; level++)
           inner = Buffer.concat([
             Uint8Array.from([...PREAMBLE, 4, ...leb(inner.length)]),
-            ...[inner, instance],
+            inner,
+            instance,
           ]);
         return inner;
       },

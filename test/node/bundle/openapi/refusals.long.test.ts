@@ -268,7 +268,8 @@ describe("is made", () => {
   test("though extensions refer to what is in no part of OpenAPI", async () => {
     const policy = { $ref: "#/components/x-policy/standard" };
     const schema = {
-      ...{ type: "object", "x-shown": policy },
+      type: "object",
+      "x-shown": policy,
       properties: { "x-own": { $ref: "#/components/schemas/x-named" } },
     };
     const get = { operationId: "getA", "x-policies": [policy], ...OK };
@@ -327,7 +328,9 @@ describe("is made", () => {
       type: "object",
       properties: {
         references: { $ref: "#/components/schemas/Node" },
-        ...{ a: { type: "string" }, b: { type: "string" }, c: { type: "string" } },
+        a: { type: "string" },
+        b: { type: "string" },
+        c: { type: "string" },
       },
     };
     const reference = { $ref: "#/components/schemas/Node" };
@@ -350,7 +353,11 @@ describe("is made", () => {
   });
 
   const parameter = (name: string, others: object = {}) => ({
-    ...{ name, in: "path", required: true, schema: { type: "string" }, ...others },
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+    ...others,
   });
   const at = (path: string, ...parameters: object[]) => ({
     [path]: { get: { operationId: "getA", ...OK, parameters } },
@@ -402,7 +409,9 @@ describe("is made", () => {
   test("of 5,000 operations and parameters with one name, and of 100,000 braces, in linear time", async () => {
     const names = (count: number) => Array.from({ length: count }, (_, nth) => nth);
     const parameters = names(5000).map((nth) => ({
-      ...{ name: String.fromCodePoint(0x4e00 + nth), in: "query", schema: { type: "string" } },
+      name: String.fromCodePoint(0x4e00 + nth),
+      in: "query",
+      schema: { type: "string" },
     }));
     const get = { operationId: "one", parameters, ...OK };
     const others = names(5000).map((nth) => [

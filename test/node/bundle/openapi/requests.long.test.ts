@@ -107,7 +107,10 @@ const CASES: Record<string, Case> = {
   },
   "deep objects whose names every object has": {
     parameters: ["constructor", "toString"].map((name) => ({
-      ...{ name, in: "query", style: "deepObject", explode: true },
+      name,
+      in: "query",
+      style: "deepObject",
+      explode: true,
       schema: { type: "object", properties: { a: text } },
     })),
     args: { constructor: { a: "x" }, toString: { a: "y" } },

@@ -213,8 +213,10 @@ test.each(["servlets", "tests"])(
   "the plugins' %s have the settings of their kind",
   async (kind) => {
     const { stdout } = await promisify(execFile)(process.execPath, [
-      ...[resolve("node_modules/typescript/bin/tsc"), "--showConfig"],
-      ...["-p", `plugins/tsconfig.${kind}.json`],
+      resolve("node_modules/typescript/bin/tsc"),
+      "--showConfig",
+      "-p",
+      `plugins/tsconfig.${kind}.json`,
     ]);
     const { files, compilerOptions } = JSON.parse(stdout) as {
       files: string[];

@@ -63,7 +63,9 @@ export async function isAlive(client: SessionClient): Promise<boolean> {
 /** A request and a response as they are in a body. */
 export const request = (id: unknown, method: string, params: Json = {}) => ({
   jsonrpc: "2.0",
-  ...{ id, method, params },
+  id,
+  method,
+  params,
 });
 export const response = (id: unknown, result: unknown) => ({ jsonrpc: "2.0", id, result });
 

@@ -165,7 +165,11 @@ const sessionName = (session: string): string =>
 export const hyperV2: Dialect = {
   exports: [
     ...Object.values(LIST_EXPORTS),
-    ...["call_tool", "read_resource", "get_prompt", "complete", ROOTS_CHANGED],
+    "call_tool",
+    "read_resource",
+    "get_prompt",
+    "complete",
+    ROOTS_CHANGED,
     ...Object.values(OWN_RUNS),
   ],
   userFunctions,

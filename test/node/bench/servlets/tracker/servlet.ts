@@ -21,7 +21,7 @@ const issue = (number: number) => ({
   number,
   title: `${number % 3 === 0 ? "bug: " : ""}${text(number, 6)}`,
   body: text(number + 1, 40),
-  state: number % 4 === 0 ? "closed" : "open",
+  state: number % 4 === 0 ? ("closed" as const) : ("open" as const),
   labels: [LABELS[number % 5]!, ...(number % 7 === 0 ? ["stale"] : [])],
   author: `member${(number * 13) % MEMBERS}`,
   assignee: `member${(number * 11) % MEMBERS}`,
@@ -55,9 +55,16 @@ const STRINGS = { type: "array", items: STRING } as const;
 const ISSUE = {
   type: "object",
   properties: {
-    ...{ number: NUMBER, title: STRING, body: STRING, state: { enum: ["open", "closed"] } },
-    ...{ labels: STRINGS, author: STRING, assignee: STRING, comments: { type: "integer" } },
-    ...{ created: STRING, updated: STRING },
+    number: NUMBER,
+    title: STRING,
+    body: STRING,
+    state: { enum: ["open", "closed"] },
+    labels: STRINGS,
+    author: STRING,
+    assignee: STRING,
+    comments: { type: "integer" },
+    created: STRING,
+    updated: STRING,
   },
   required: ["number", "title", "body", "state", "labels", "author", "assignee", "comments"],
 } as const;
@@ -135,7 +142,11 @@ export default defineServlet({
             items: {
               type: "object",
               properties: {
-                ...{ login: STRING, name: STRING, email: STRING, team: STRING, joined: STRING },
+                login: STRING,
+                name: STRING,
+                email: STRING,
+                team: STRING,
+                joined: STRING,
               },
               required: ["login", "name", "email", "team", "joined"],
             },
@@ -171,7 +182,7 @@ export default defineServlet({
         additionalProperties: false,
       },
       output: ISSUE,
-      handler: ({ number }) => ({ ...from(number), state: "closed" }),
+      handler: ({ number }) => ({ ...from(number), state: "closed" as const }),
     },
   },
 });
