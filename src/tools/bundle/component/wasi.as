@@ -48,9 +48,12 @@ const STALE: u32 = 8;
 const TURN_AT: u32 = 27;
 /** The number of the call, which begins again after 15: handles stay positive in 32 bits with a sign. */
 let turn: u32 = 1;
+/** A start and the first call have the same number, and the same memory of the kernel. */
+let isBegun = false;
 
 function nextTurn(): void {
-  turn = (turn % 15) + 1;
+  if (isBegun) turn = (turn % 15) + 1;
+  isBegun = true;
 }
 
 function isStale(record: u32): bool {
@@ -335,6 +338,7 @@ function wasi_io_error_error_to_debug_string(error: u32, to: u32): void {
 
 function isReady(pollable: u32): bool {
   const kind = kindOf(pollable);
+  if (kind == STALE) addressOf(pollable);
   if (kind == TIMER) return nowOf(1) >= wideSlot(pollable, 1);
   if (kind == RESPONSE_TIMER) return hasResponse(slot(pollable, 1), false);
   return true;
@@ -346,6 +350,7 @@ function wasi_io_poll_pollable_ready(pollable: u32): u32 {
 
 function wasi_io_poll_pollable_block(pollable: u32): void {
   const kind = kindOf(pollable);
+  if (kind == STALE) addressOf(pollable);
   if (kind == TIMER) waitUntil(wideSlot(pollable, 1));
   if (kind == RESPONSE_TIMER) hasResponse(slot(pollable, 1), true);
 }

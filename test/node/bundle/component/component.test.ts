@@ -374,6 +374,12 @@ describe("memory of a component", () => {
     expect([await held(), await held()]).toEqual([0, 1]);
   });
 
+  test("a resource that is made as it starts is there in its first call", async () => {
+    const begun = async () => (await low.callTool("begun", {}, { caller: "max" })).result;
+    expect(inResult(await begun())).toBe(false);
+    expect((await begun()).isError).toBe(true);
+  });
+
   test("zeros are written, and bytes passed over and on, without a place in it", async () => {
     const moved = async (length: number) =>
       inResult((await low.callTool("moved", { length })).result);

@@ -1,6 +1,10 @@
 ;; A component with data at low addresses and at 1024, which tells whether they are as they were. Handles are written as
 ;; numbers. Made by `npx @bytecodealliance/jco@1.35.0 parse low.wat -o low.wasm`.
 (component
+  (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
+    (export "subscribe-duration" (func (param "when" u64) (result u32)))))
+  (import "wasi:io/poll@0.2.0" (instance $poll
+    (export "[method]pollable.ready" (func (param "self" u32) (result bool)))))
   (import "wasi:io/streams@0.2.0" (instance $streams
     (export "[method]input-stream.skip" (func (param "self" u32) (param "len" u64) (result (result u64 (error u64)))))
     (export "[method]output-stream.splice"
@@ -22,6 +26,8 @@
     (data (i32.const 2048) "file"))
   (core instance $m (instantiate $memory))
   (alias core export $m "memory" (core memory $mem))
+  (core func $later (canon lower (func $clock "subscribe-duration")))
+  (core func $ready (canon lower (func $poll "[method]pollable.ready")))
   (core func $skip (canon lower (func $streams "[method]input-stream.skip") (memory $mem)))
   (core func $splice (canon lower (func $streams "[method]output-stream.splice") (memory $mem)))
   (core func $zeroes (canon lower (func $streams "[method]output-stream.write-zeroes") (memory $mem)))
@@ -30,12 +36,18 @@
   (core func $writer (canon lower (func $files "[method]descriptor.write-via-stream") (memory $mem)))
   (core module $main
     (import "m" "memory" (memory 2))
+    (import "h" "later" (func $later (param i64) (result i32)))
+    (import "h" "ready" (func $ready (param i32) (result i32)))
     (import "h" "skip" (func $skip (param i32 i64 i32)))
     (import "h" "splice" (func $splice (param i32 i32 i64 i32)))
     (import "h" "zeroes" (func $zeroes (param i32 i64 i32)))
     (import "h" "open" (func $open (param i32 i32 i32 i32 i32 i32 i32)))
     (import "h" "reader" (func $reader (param i32 i64 i32)))
     (import "h" "writer" (func $writer (param i32 i64 i32)))
+    ;; A resource that is made as it starts.
+    (func $begin (i32.store (i32.const 4100) (call $later (i64.const 1000000000))))
+    (start $begin)
+    (func (export "begun") (result i32) (call $ready (i32.load (i32.const 4100))))
     (func $same (param $address i32) (result i32)
       (i32.and
         (i64.eq (i64.load (local.get $address)) (i64.const 0x3736353433323130))
@@ -70,6 +82,8 @@
   (core instance $i (instantiate $main
     (with "m" (instance $m))
     (with "h" (instance
+      (export "later" (func $later))
+      (export "ready" (func $ready))
       (export "skip" (func $skip))
       (export "splice" (func $splice))
       (export "zeroes" (func $zeroes))
@@ -81,4 +95,6 @@
   (func $moved (param "length" u64) (result s64) (canon lift (core func $i "moved")))
   (export "moved" (func $moved))
   (func $held (result u8) (canon lift (core func $i "held")))
-  (export "held" (func $held)))
+  (export "held" (func $held))
+  (func $begun (result bool) (canon lift (core func $i "begun")))
+  (export "begun" (func $begun)))
