@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
 import type { AbsentExports } from "./absent.ts";
 import { SERVERS, standIn } from "./stand-in.ts";
 import { OF_SERVLET } from "./zod.ts";
@@ -42,19 +42,24 @@ export const isSdk = (name: string): boolean => found(SDKS, name) !== undefined;
 export const isStandIn = (name: string): boolean =>
   isSdk(name) || found(AROUND, name) !== undefined;
 
+/** Options with which esbuild follows the imports of an author's files, and writes nothing. */
+export const READING = {
+  bundle: true,
+  write: false,
+  metafile: true,
+  outdir: "out",
+  platform: "node",
+  format: "esm",
+  packages: "external",
+  logLevel: "silent",
+} as const satisfies BuildOptions;
+
 /** The SDK that a file imports, itself or by other files of its author; undefined if none. */
 export async function sdkOf(file: string): Promise<string | undefined> {
   const texts: string[] = [];
   const { metafile } = await build({
     entryPoints: [file],
-    bundle: true,
-    write: false,
-    metafile: true,
-    outdir: "out",
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "silent",
+    ...READING,
     loader: { ".svg": "text", ".css": "empty", ".node": "empty" },
     plugins: [readTexts(texts)],
   }).catch(() => ({ metafile: undefined }));

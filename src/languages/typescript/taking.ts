@@ -8,7 +8,7 @@ import { parseJson } from "../../server/kernel/core/text.ts";
 import { isServersOwn } from "../../server/kernel/settings/own-names.ts";
 import { Refusal } from "../../tools/bundle/refusal.ts";
 import { namedFiles, nodeFile } from "./node-modules.ts";
-import { isStandIn, sdkOf } from "./sdks.ts";
+import { isStandIn, READING, sdkOf } from "./sdks.ts";
 import { serverIn } from "./server.ts";
 import {
   noMeaningIn,
@@ -105,14 +105,7 @@ async function packageFolder(folder: string): Promise<string> {
 async function importsOf(entries: readonly string[]) {
   const { metafile } = await build({
     entryPoints: [...entries],
-    bundle: true,
-    write: false,
-    metafile: true,
-    outdir: "out",
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "silent",
+    ...READING,
     loader: { ".svg": "text", ".css": "empty", ".md": "text", ".txt": "text", ".html": "text" },
   }).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);

@@ -12,7 +12,7 @@ export const hasTable = (sql: SqlStorage, name: string): boolean =>
   hasRow(sql, "SELECT 1 FROM sqlite_master WHERE name = ?", name);
 
 /**
- * True for one in some additions to a table of at most `most` rows: once for each tenth of them. So it is not read whole
- * at each, and no count of its rows is kept, which would be written each time.
+ * Decides at random whether to trim a table that may have `most` rows, after `added` of them were added: on average once
+ * for every tenth of `most`. Trimming reads the whole table, and keeping a count instead would write a row each time.
  */
 export const isDue = (added: number, most: number): boolean => Math.random() * most < added * 10;

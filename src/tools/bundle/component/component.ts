@@ -114,7 +114,7 @@ const CORE_SORTS = [
 
 /** Bytes of a component's definitions: one in Python has 4,000 items. */
 const DEFINITION_BYTES = 10_000_000;
-/** What a section or an item counts for at least, as it takes time and memory however short it is. */
+/** The least that a section or an item counts for: even an empty one takes time and memory. */
 const ITEM_BYTES = 100;
 /** Bytes of all instances of core modules, with their debug information. */
 const MODULE_BYTES = 1 << 28;

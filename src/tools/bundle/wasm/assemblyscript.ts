@@ -1,10 +1,10 @@
-/** What the compiler of AssemblyScript has made: without Wasm, `diagnostics` say why. */
+/** The result of the AssemblyScript compiler. If `wasm` is undefined, `diagnostics` says why. */
 interface Compiled {
   wasm: Uint8Array | undefined;
   diagnostics: string;
 }
 
-/** Runs the compiler of AssemblyScript. `readFile` gives the text of a source, or null. */
+/** Runs the AssemblyScript compiler. `readFile` gives the text of a source, or null. */
 export async function compileAssemblyScript(
   args: string[],
   readFile: (name: string, baseDir: string) => string | null | Promise<string | null>,

@@ -78,7 +78,7 @@ test("more memory than an instance may have is named", async () => {
   expect(unmapped).toEqual([expect.stringContaining("1Gi of memory")]);
 });
 
-test("a name that a policy does not have is told, and so is an amount that is none", async () => {
+test("members that policies do not have, and amounts that are not valid, are reported", async () => {
   const { manifest, unmapped } = await read(`
 permission: { network: { allow: [{ host: api.test }] } }
 permissions:
