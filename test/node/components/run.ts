@@ -1,5 +1,5 @@
 /**
- * `npm run components`: builds a component with each of four toolchains in a fresh folder, from the registries that they
+ * `npm run components`: builds a component with each of four toolchains, and one for WASI 0.3, in a fresh folder, from the registries that they
  * come from, and calls it as a servlet. A toolchain that this machine lacks is skipped by name.
  */
 import { execFile } from "node:child_process";
@@ -39,29 +39,38 @@ async function withPackages(folder: string, script: string): Promise<void> {
   await inFolder(folder, process.execPath, ["build.js"]);
 }
 
+/** A component that Rust makes of a crate of this name. */
+const rust = (crate: string): Pick<Shape, "needs" | "build"> => ({
+  needs: [
+    ["cargo", "--version"],
+    ["rustup", "--version"],
+  ],
+  async build(folder) {
+    const target = "wasm32-wasip2";
+    await inFolder(folder, "rustup", ["target", "add", target]);
+    await inFolder(folder, "cargo", ["build", "--release", "--locked", "--target", target]);
+    const built = join(folder, "target", target, "release", `${crate}.wasm`);
+    await cp(built, join(folder, "component.wasm"));
+  },
+});
+
 const shapes: Shape[] = [
   {
     name: "Rust",
     folder: "shapes",
-    needs: [
-      ["cargo", "--version"],
-      ["rustup", "--version"],
-    ],
-    async build(folder) {
-      await inFolder(folder, "rustup", ["target", "add", "wasm32-wasip2"]);
-      await inFolder(folder, "cargo", [
-        "build",
-        "--release",
-        "--locked",
-        "--target",
-        "wasm32-wasip2",
-      ]);
-      const built = join(folder, "target/wasm32-wasip2/release/shapes.wasm");
-      await cp(built, join(folder, "component.wasm"));
-    },
+    ...rust("shapes"),
     calls: [
       { tool: "test_shapes_shapes_divide", args: { a: 7, b: 2 }, gives: 3 },
       { tool: "sleep", args: { ms: 5000 }, gives: 5000 },
+    ],
+  },
+  {
+    name: "Rust, WASI 0.3",
+    folder: "async",
+    ...rust("waits"),
+    calls: [
+      { tool: "add", args: { a: 7, b: 2 }, gives: 9 },
+      { tool: "sleep", args: { ms: [5000, 3000] }, gives: [5000, 3000] },
     ],
   },
   {
@@ -99,7 +108,10 @@ writeFileSync("component.wasm", component);`,
       const output = ["componentize", "app", "-o", "component.wasm"];
       await inFolder(folder, "venv/bin/componentize-py", [...world, ...output]);
     },
-    calls: [{ tool: "eval", args: { expression: "sum(range(10))" }, gives: "45" }],
+    calls: [
+      { tool: "eval", args: { expression: "sum(range(10))" }, gives: "45" },
+      { tool: "sleep", args: { ms: [5000, 3000] }, gives: 5000 },
+    ],
   },
   {
     name: "Go",

@@ -15,7 +15,8 @@ export type ValueType =
   | { kind: "flags" | "enum"; names: string[] }
   | { kind: "option"; of: ValueType }
   | { kind: "result"; ok?: ValueType | undefined; err?: ValueType | undefined }
-  | { kind: "handle" };
+  | { kind: "handle" }
+  | { kind: "stream" | "future"; of?: ValueType | undefined };
 
 export interface NamedType {
   name: string;
@@ -51,11 +52,14 @@ export interface FunctionType {
   result?: ValueType | undefined;
 }
 
-/** How values pass between a component and its host. */
+/** How values pass between a component and its host, and whether a call may end later than it returns. */
 interface Options {
   memory?: CoreItem;
   realloc?: CoreItem;
   postReturn?: CoreItem;
+  isAsync?: boolean;
+  /** What an asynchronous function wants to be called with, for each event that it waits for. */
+  callback?: CoreItem;
 }
 
 /** A function of the component's interface. */
@@ -63,10 +67,21 @@ export type ComponentFunction =
   | { from: "host"; module: string; name: string; type: FunctionType }
   | ({ from: "component"; core: CoreItem; type: FunctionType } & Options);
 
-/** A function for core modules that is made of one of the host's. */
+/** A function for core modules that the host gives. */
 export type HostItem =
   | ({ call: "lower"; of: ComponentFunction } & Options)
-  | { call: "drop"; module: string; name: string };
+  | { call: "drop"; module: string; name: string }
+  | ({ call: "task.return"; result: ValueType | undefined } & Options)
+  | BuiltIn;
+
+/** A function of the component model itself: `stream.read` of streams of one type, say. */
+export type BuiltIn = {
+  call: "built-in";
+  name: string;
+  of?: ValueType | undefined;
+  /** Which of the values that a task keeps. */
+  context?: number;
+} & Options;
 
 /** Something that a core module may import. */
 export type CoreItem = { instance: CoreInstance; name: string } | HostItem;
@@ -249,15 +264,12 @@ function readSection({ id, body }: Section, { scope, exports, args }: Making): v
         scope[one.sort].push(one.item);
       });
     default:
-      throw new Refusal(
-        `the component has a section of kind ${id}, which is not supported: build it for WASI 0.2`,
-      );
+      throw newer(`a section of kind ${id}`);
   }
 }
 
 function externName(reader: Reader): string {
-  if (reader.byte() > 1)
-    throw new Refusal("the component has names of a newer format: build it for WASI 0.2");
+  if (reader.byte() > 1) throw newer("names of a newer format");
   return reader.text();
 }
 
@@ -338,26 +350,88 @@ function canonical(reader: Reader, scope: Scope): void {
     scope["core function"].push({ call: "drop", ...resource });
   } else if (kind === 2 || kind === 4) {
     throw new Refusal("the component exports a resource: export functions of values");
-  } else throw asynchronous();
+  } else if (kind === 9) {
+    const result = resultOf(reader, scope);
+    const options = canonicalOptions(reader, scope);
+    scope["core function"].push({ call: "task.return", result, ...options });
+  } else scope["core function"].push(builtIn(kind, reader, scope));
 }
 
-const asynchronous = () =>
-  new Refusal(
-    "the component uses the asynchronous functions of WASI 0.3: build it for WASI 0.2, whose calls wait",
-  );
+/** The functions of the component model itself, with what is written after each. */
+const BUILT_INS: Readonly<Record<number, readonly [name: string, ...Immediate[]]>> = {
+  0x05: ["task.cancel"],
+  0x06: ["subtask.cancel", "flag"],
+  0x0a: ["context.get", "context"],
+  0x0b: ["context.set", "context"],
+  0x0c: ["thread.yield", "flag"],
+  0x0d: ["subtask.drop"],
+  0x0e: ["stream.new", "type"],
+  0x0f: ["stream.read", "type", "options"],
+  0x10: ["stream.write", "type", "options"],
+  0x11: ["stream.cancel-read", "type", "flag"],
+  0x12: ["stream.cancel-write", "type", "flag"],
+  0x13: ["stream.drop-readable", "type"],
+  0x14: ["stream.drop-writable", "type"],
+  0x15: ["future.new", "type"],
+  0x16: ["future.read", "type", "options"],
+  0x17: ["future.write", "type", "options"],
+  0x18: ["future.cancel-read", "type", "flag"],
+  0x19: ["future.cancel-write", "type", "flag"],
+  0x1a: ["future.drop-readable", "type"],
+  0x1b: ["future.drop-writable", "type"],
+  0x1f: ["waitable-set.new"],
+  0x20: ["waitable-set.wait", "flag", "memory"],
+  0x21: ["waitable-set.poll", "flag", "memory"],
+  0x22: ["waitable-set.drop"],
+  0x23: ["waitable.join"],
+  0x24: ["backpressure.inc"],
+  0x25: ["backpressure.dec"],
+};
+type Immediate = "context" | "flag" | "memory" | "options" | "type";
+
+function builtIn(kind: number, reader: Reader, scope: Scope): BuiltIn {
+  const [name, ...immediates] = BUILT_INS[kind] ?? [];
+  if (name === undefined)
+    throw new Refusal(
+      "the component uses threads or error contexts of the component model, which are not supported: build it without them",
+    );
+  const made: BuiltIn = { call: "built-in", name };
+  for (const immediate of immediates) {
+    if (immediate === "flag") reader.byte();
+    else if (immediate === "memory") reader.number();
+    else if (immediate === "type") {
+      const type = scope.type[reader.number()] as ValueType;
+      if (type.kind !== "stream" && type.kind !== "future")
+        throw new Error(`${name} of another type`);
+      made.of = type.of;
+    } else if (immediate === "options") Object.assign(made, canonicalOptions(reader, scope));
+    else {
+      if (reader.byte() !== I32) throw newer("a context that is not of 32 bits");
+      made.context = reader.number();
+    }
+  }
+  return made;
+}
+
+/** The core type of 32-bit integers. */
+const I32 = 0x7f;
+
+const newer = (what: string) =>
+  new Refusal(`the component has ${what}, which is not supported: build it for WASI 0.2 or 0.3`);
 
 function canonicalOptions(reader: Reader, scope: Scope): Options {
   const options: Options = {};
   reader.list(() => {
     const kind = reader.byte();
+    const core = () => scope["core function"][reader.number()] as CoreItem;
     if (kind === 1 || kind === 2)
       throw new Refusal("the component's strings are UTF-16: build it with UTF-8");
-    if (kind > 5) throw asynchronous();
+    if (kind > 7) throw newer(`an option of kind ${kind}`);
     if (kind === 3) options.memory = scope["core memory"][reader.number()] as CoreItem;
-    if (kind > 3) {
-      const one = scope["core function"][reader.number()] as CoreItem;
-      options[kind === 4 ? "realloc" : "postReturn"] = one;
-    }
+    if (kind === 4) options.realloc = core();
+    if (kind === 5) options.postReturn = core();
+    if (kind === 6) options.isAsync = true;
+    if (kind === 7) options.callback = core();
   });
   return options;
 }
@@ -386,8 +460,14 @@ function valueType(reader: Reader, scope: Scope): ValueType {
 
 function primitive(byte: number): ValueType {
   const kind = PRIMITIVES[0x7f - byte];
-  if (kind === undefined) throw asynchronous();
+  if (kind === undefined) throw newer(`a type of kind ${byte}`);
   return { kind };
+}
+
+function resultOf(reader: Reader, scope: Scope): ValueType | undefined {
+  if (reader.byte() === 0) return valueType(reader, scope);
+  reader.byte();
+  return undefined;
 }
 
 const maybe = <T>(reader: Reader, one: () => T): T | undefined =>
@@ -430,11 +510,13 @@ function definedType(reader: Reader, scope: Scope): unknown {
     case 0x68:
       reader.number();
       return { kind: "handle" };
+    case 0x66:
+    case 0x65:
+      return { kind: byte === 0x66 ? "stream" : "future", of: maybe(reader, of) };
+    case 0x43:
     case 0x40: {
       const params = reader.list(field);
-      if (reader.byte() === 0) return { params, result: of() };
-      reader.byte();
-      return { params };
+      return { params, result: resultOf(reader, scope) };
     }
     case 0x41:
       throw new Refusal("the component has components as values: compose it without them");
@@ -489,8 +571,7 @@ function instanceType(reader: Reader, outer: Scope): InstanceType {
       }
       exports.set(name, one);
       scope[one.sort].push(one.of);
-    } else
-      throw new Refusal("the component has an interface with core types: build it for WASI 0.2");
+    } else throw newer("an interface with core types");
   });
   return (module) => {
     for (const { resource } of own.keys()) resource.module ||= module;

@@ -3,7 +3,7 @@
  * https://github.com/WebAssembly/component-model/blob/main/design/mvp/CanonicalABI.md
  */
 import { oncePer } from "../../../server/kernel/core/once-per.ts";
-import type { ValueType } from "./component.ts";
+import type { FunctionType, ValueType } from "./component.ts";
 
 export type CoreType = "i32" | "i64" | "f32" | "f64";
 
@@ -21,6 +21,8 @@ const SIZES: Readonly<Record<string, number>> = {
   f64: 8,
   char: 4,
   handle: 4,
+  stream: 4,
+  future: 4,
 };
 
 const alignedTo = (offset: number, align: number) => Math.ceil(offset / align) * align;
@@ -119,16 +121,29 @@ export const flat = oncePer((type: ValueType): CoreType[] => {
 
 /** The most core values that parameters are passed as; more of them are in memory. */
 export const MOST_PARAMS = 16;
+/** Those of an asynchronous call. */
+const MOST_ASYNC_PARAMS = 4;
+
+type Signature = Pick<FunctionType, "params" | "result">;
 
 /** The parameters and the result of the core function for a function of the host. */
-export function lowered(type: { params: { type: ValueType }[]; result?: ValueType | undefined }) {
-  const params = type.params.flatMap((one) => flat(one.type));
-  const results = type.result === undefined ? [] : flat(type.result);
+export function lowered({ params, result }: Signature) {
+  const given = params.flatMap((one) => flat(one.type));
+  const results = result === undefined ? [] : flat(result);
   return {
     params: [
-      ...(params.length > MOST_PARAMS ? (["i32"] as const) : params),
+      ...(given.length > MOST_PARAMS ? (["i32"] as const) : given),
       ...(results.length > 1 ? (["i32"] as const) : []),
     ],
     result: results.length > 1 ? undefined : results[0],
   };
+}
+
+/**
+ * The same of a call that may end later than it returns: the core types of its parameters, `undefined` if they are in
+ * memory. After them it has the address of the result, if any, and it gives the state of the call.
+ */
+export function asyncParams({ params }: Signature): CoreType[] | undefined {
+  const given = params.flatMap((one) => flat(one.type));
+  return given.length > MOST_ASYNC_PARAMS ? undefined : given;
 }

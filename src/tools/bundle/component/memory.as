@@ -32,10 +32,14 @@ function toKernel(from: u32, length: u32): u32 {
 
 function fromKernel(from: u32, length: u32): u32 {
   const list = listOf(1, length);
-  let at: u32 = 0;
-  for (; at + 8 <= length; at += 8) store<u64>(list + at, kload64(from + at));
-  for (; at < length; at++) store<u8>(list + at, kload8(from + at));
+  copyFromKernel(from, list, length);
   return list;
+}
+
+function copyFromKernel(from: u32, to: u32, length: u32): void {
+  let at: u32 = 0;
+  for (; at + 8 <= length; at += 8) store<u64>(to + at, kload64(from + at));
+  for (; at < length; at++) store<u8>(to + at, kload8(from + at));
 }
 
 function kcopy(from: u32, to: u32, length: u32): void {
@@ -104,23 +108,33 @@ function output(): i32 {
   return 0;
 }
 
-/** Answers with a value in JSON, as text and, if it is no error, as structured content. */
-function answer(value: u64, isString: bool, isError: bool): i32 {
-  const length = <u32>klength(value);
+// The result of a call: a block with JSON, or 0 for none.
+
+let result: u64 = 0;
+let resultIsString = false;
+let resultIsError = false;
+
+/** Answers with the result as text and, if it is no error, as structured content. */
+function answer(): i32 {
   beginOut();
+  if (result == 0) {
+    text('{"content":[]}');
+    return output();
+  }
+  const length = <u32>klength(result);
   text('{"content":[{"type":"text","text":');
-  if (isString) raw(<u32>value, length);
+  if (resultIsString) raw(<u32>result, length);
   else {
     byte(34);
-    escapedFrom(<u32>value, length);
+    escapedFrom(<u32>result, length);
     byte(34);
   }
-  if (isError) {
+  if (resultIsError) {
     text('}],"isError":true}');
     return output();
   }
   text('}],"structuredContent":{"result":');
-  raw(<u32>value, length);
+  raw(<u32>result, length);
   text("}}");
   return output();
 }

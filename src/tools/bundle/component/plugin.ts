@@ -57,7 +57,7 @@ async function ingredients(): Promise<string> {
   const own = ["component", "glue", "layout", "plugin", "texts", "tools", "values", ...wasm].map(
     (name) => name + OWN_EXTENSION,
   );
-  const texts = [...own, "memory.as", "wasi.as"].map((name) =>
+  const texts = [...own, "memory.as", "wasi.as", "async.as"].map((name) =>
     readFile(join(import.meta.dirname, name), "utf8"),
   );
   const compiler = createRequire(import.meta.url)("assemblyscript/package.json") as {

@@ -90,6 +90,8 @@ function schemaOf(type: ValueType): Schema {
       };
     }
     case "handle":
+    case "stream":
+    case "future":
       return {};
     default: {
       const [minimum, maximum] = INTEGERS[type.kind]!;
@@ -157,11 +159,11 @@ export function componentTools({ exports }: ComponentOutline): Exported[] {
     );
   if (found.length > 0) return found;
   throw new Refusal(
-    "the component exports no function that could be a tool: export functions of values, without resources",
+    "the component exports no function that could be a tool: export functions of values, without resources, streams and futures",
   );
 }
 
-/** True if a type has a resource in it, which no JSON can stand for. */
+/** True if a type has a resource, a stream or a future in it, which no JSON can stand for. */
 const hasHandle = (type: ValueType | undefined): boolean => type !== undefined && holdsHandle(type);
 
 const holdsHandle = oncePer((type: ValueType): boolean => {
@@ -170,5 +172,5 @@ const holdsHandle = oncePer((type: ValueType): boolean => {
   if (type.kind === "tuple") return type.of.some(hasHandle);
   if (type.kind === "list" || type.kind === "option") return hasHandle(type.of);
   if (type.kind === "result") return hasHandle(type.ok) || hasHandle(type.err);
-  return type.kind === "handle";
+  return ["handle", "stream", "future"].includes(type.kind);
 });

@@ -269,12 +269,49 @@ function loaded(type: ValueType, offset: number): string {
   return `<i32>load<${type.kind.startsWith("s") ? "i" : "u"}${bits}>(p, ${offset})`;
 }
 
-/** A statement that stores a value that is one core value, `r`, at `q`. */
-export function gathered(type: ValueType): string {
-  const [only] = sequenceOf(type) ?? [];
-  if (only !== undefined) return gathered(only);
-  const bits = 8 * byteSize(type);
-  return flat(type)[0]!.startsWith("f")
-    ? `store<f${bits}>(q, r);`
-    : `store<u${bits}>(q, <u${bits}>r);`;
+/** A core value as one of a type that it includes. */
+function narrowed(value: string, from: CoreType, to: CoreType): string {
+  if (from === to) return value;
+  if (to === "f64") return `reinterpret<f64>(${value})`;
+  const bits = from === "i64" ? `<i32>${value}` : value;
+  return to === "f32" ? `reinterpret<f32>(${bits})` : bits;
+}
+
+/** Statements that store the value that these core values are at `q + offset`. */
+export function gather(
+  type: ValueType,
+  offset: number,
+  from: readonly { name: string; type: CoreType }[],
+): string {
+  const put = (index: number, bits: string, at = offset, to: CoreType = "i32") =>
+    `store<${bits}>(q, <${bits}>${narrowed(from[index]!.name, from[index]!.type, to)}, ${at});`;
+  const cases = casesOf(type);
+  if (cases !== undefined) {
+    const contents = cases.flatMap((one, index) =>
+      one.type === undefined
+        ? []
+        : [
+            `if (${from[0]!.name} == ${index}) { ${gather(one.type, offset + contentOffset(type), from.slice(1))} }`,
+          ],
+    );
+    return [put(0, `u${tagSize(cases) * 8}`), ...contents].join("\n  ");
+  }
+  const parts = sequenceOf(type);
+  if (parts !== undefined) {
+    const { offsets } = offsetsOf(parts);
+    let used = 0;
+    return parts
+      .map((part, index) => {
+        const count = flat(part).length;
+        used += count;
+        return gather(part, offset + offsets[index]!, from.slice(used - count, used));
+      })
+      .join("\n  ");
+  }
+  if (type.kind === "string" || type.kind === "list" || flat(type).length > 1)
+    return from.map((_, at) => put(at, "u32", offset + at * 4)).join(" ");
+  const [core] = flat(type);
+  return core === undefined
+    ? ""
+    : put(0, `${core.startsWith("f") ? "f" : "u"}${8 * byteSize(type)}`, offset, core);
 }

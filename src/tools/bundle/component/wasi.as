@@ -1,4 +1,4 @@
-// WASI 0.2 for a component, by the host functions of plugins: preview 1, Extism's and hyper-mcp's. The function
+// WASI 0.2 for a component (0.3 is in `async.as`), by the host functions of plugins: preview 1, Extism's and hyper-mcp's. The function
 // `wasi_io_poll_poll` answers `poll` of the interface `wasi:io/poll`, with the parameters that the canonical ABI gives it:
 // https://github.com/WebAssembly/component-model/blob/main/design/mvp/CanonicalABI.md
 // The interfaces: https://github.com/WebAssembly/WASI/tree/main/proposals
@@ -419,13 +419,12 @@ function streamFailed(to: u32, error: u32): void {
 function wasi_io_streams_input_stream_read(stream: u32, most: u64, to: u32): void {
   const kind = kindOf(stream);
   if (kind == BYTES) {
-    const from = slot(stream, 3);
-    const left = slot(stream, 2) - from;
+    const left = slot(stream, 2) - slot(stream, 3);
     if (left == 0) return closed(to);
     const length = <u32>min(<u64>left, most);
-    setSlot(stream, 3, from + length);
+    const list = listOf(1, length);
     store<u8>(to, 0);
-    return putList(to + 4, fromKernel(slot(stream, 1) + from, length), length);
+    return putList(to + 4, list, takeBytes(stream, list, length));
   }
   if (kind == STALE) return streamFailed(to, BAD_DESCRIPTOR);
   if (kind != FILE) return closed(to);
@@ -439,6 +438,15 @@ function wasi_io_streams_input_stream_read(stream: u32, most: u64, to: u32): voi
   setSlot(stream, 2, offset + moved);
   store<u8>(to, 0);
   putList(to + 4, list, moved);
+}
+
+/** Takes bytes that were read before. */
+function takeBytes(stream: u32, into: u32, most: u32): u32 {
+  const from = slot(stream, 3);
+  const length = min(slot(stream, 2) - from, most);
+  copyFromKernel(slot(stream, 1) + from, into, length);
+  setSlot(stream, 3, from + length);
+  return length;
 }
 
 /** Bytes to read of a file: not more than there are, since a list is the component's, and cannot be given back. */
@@ -497,30 +505,41 @@ function wasi_io_streams_output_stream_check_write(_stream: u32, to: u32): void 
 }
 
 function wasi_io_streams_output_stream_write(stream: u32, from: u32, length: u32, to: u32): void {
+  const error = writeTo(stream, from, length);
+  if (error != 0) return streamFailed(to, error);
   store<u8>(to, 0);
+}
+
+/** Writes all of it, and gives the error number. */
+function writeTo(stream: u32, from: u32, length: u32): u32 {
   const kind = kindOf(stream);
-  if (kind == BODY) return appendTo(slot(stream, 1), from, length);
-  if (kind == STALE) return streamFailed(to, BAD_DESCRIPTOR);
+  if (kind == BODY) {
+    appendTo(slot(stream, 1), from, length);
+    return 0;
+  }
+  if (kind == STALE) return BAD_DESCRIPTOR;
   if (kind == OTHER) {
     borrowLow();
     putList(LOW, from, length);
     fd_write(stream - 1, LOW, 1, LOW + 8);
-    return giveBack();
+    giveBack();
+    return 0;
   }
   const fd = slot(stream, 1);
   while (length > 0) {
     let offset = wideSlot(stream, 2);
     if (kind == APPEND) {
       const failed = statOf(fd, 0, 0, 0);
-      if (failed != 0) return streamFailed(to, failed);
+      if (failed != 0) return failed;
       offset = statSize;
     }
     const error = writeFile(fd, offset, from, length);
-    if (error != 0) return streamFailed(to, error);
+    if (error != 0) return error;
     setSlot(stream, 2, offset + moved);
     from += moved;
     length -= moved;
   }
+  return 0;
 }
 
 function appendTo(body: u32, from: u32, length: u32): void {
@@ -664,8 +683,15 @@ const BAD_DESCRIPTOR: u32 = 8;
 /** The result of an operation whose value, if any, is at `value`. */
 function done(to: u32, error: u32, value: u32 = 1): void {
   store<u8>(to, error != 0);
-  if (error != 0) store<u8>(to + value, codeOf(error));
+  if (error == 0) return;
+  if (!isThird) return store<u8>(to + value, codeOf(error));
+  value = max(value, THIRD_VALUE);
+  store<u8>(to + value, thirdOf(codeOf(error)));
+  store<u8>(to + value, 0, 4);
 }
+
+/** The offset of a small value where the error code of version 0.3 could be there. */
+const THIRD_VALUE: u32 = 4;
 
 function wasi_filesystem_types_filesystem_error_code(error: u32, to: u32): void {
   store<u8>(to, 1);
@@ -699,13 +725,15 @@ function wasi_filesystem_types_descriptor_sync_data(descriptor: u32, to: u32): v
 function wasi_filesystem_types_descriptor_get_flags(_descriptor: u32, to: u32): void {
   store<u8>(to, 0);
   // To read, write and change a directory: what is not allowed is refused when it is done.
-  store<u8>(to, 35, 1);
+  store<u8>(to + (isThird ? THIRD_VALUE : 1), 35);
 }
 
 function wasi_filesystem_types_descriptor_get_type(descriptor: u32, to: u32): void {
   const error = statOf(fdOf(descriptor), 0, 0, 0);
   done(to, error);
-  if (error == 0) store<u8>(to, statType, 1);
+  if (error != 0) return;
+  if (isThird) putThirdType(to + THIRD_VALUE, statType);
+  else store<u8>(to, statType, 1);
 }
 
 function wasi_filesystem_types_descriptor_set_size(descriptor: u32, size: u64, to: u32): void {
@@ -743,27 +771,40 @@ function wasi_filesystem_types_descriptor_read_directory(descriptor: u32, to: u3
 
 // A stream of entries: 1 file descriptor, 2 cookie after the last entry, 3 entries that were read, 4 their bytes, 5 position
 
-/** Leaves out `.` and `..`, as this interface does. */
 function wasi_filesystem_types_directory_entry_stream_read_directory_entry(stream: u32, to: u32): void {
   store<u8>(to, 0);
   store<u8>(to, 0, 4);
+  if (!nextEntry(stream)) return done(to, entryError, 4);
+  store<u8>(to, 1, 4);
+  store<u8>(to, entryType, 8);
+  putList(to + 12, fromKernel(entryName, entryLength), entryLength);
+}
+
+let entryName: u32 = 0;
+let entryLength: u32 = 0;
+let entryType: u32 = 0;
+let entryError: u32 = 0;
+
+/** Goes to the next entry; false at the end, and for an error. Leaves out `.` and `..`, as this interface does. */
+function nextEntry(stream: u32): bool {
   while (true) {
     const entry = slot(stream, 3) + slot(stream, 5);
     const left = slot(stream, 4) - slot(stream, 5);
     const length = left < 24 ? 0 : <u32>kload64(entry + 16);
     // The last may be cut off.
     if (left < 24 + length) {
-      const error = readEntries(stream);
-      if (slot(stream, 4) < 24) return done(to, error, 4);
+      entryError = readEntries(stream);
+      if (slot(stream, 4) < 24) return false;
       continue;
     }
     setSlot(stream, 2, kload64(entry));
     setSlot(stream, 5, slot(stream, 5) + 24 + length);
     const name = entry + 24;
     if ((length == 1 && kload8(name) == 46) || (length == 2 && kload8(name) == 46 && kload8(name + 1) == 46)) continue;
-    store<u8>(to, 1, 4);
-    store<u8>(to, typeOf(kload8(entry + 20)), 8);
-    return putList(to + 12, fromKernel(name, length), length);
+    entryName = name;
+    entryLength = length;
+    entryType = typeOf(kload8(entry + 20));
+    return true;
   }
 }
 
@@ -805,8 +846,11 @@ function statOf(fd: u32, flags: u32, path: u32, length: u32): u32 {
 function putStat(to: u32, error: u32): void {
   done(to, error, 8);
   if (error != 0) return;
-  memory.fill(to + 8, 0, 96);
-  store<u8>(to, statType, 8);
+  if (isThird) {
+    putThirdType(to + 8, statType);
+    to += 8;
+  } else store<u8>(to, statType, 8);
+  memory.fill(to + 16, 0, 88);
   store<u64>(to, 1, 16);
   store<u64>(to, statSize, 24);
   for (let at = to + 32; at < to + 104; at += 24) {
@@ -1120,8 +1164,7 @@ function wasi_http_types_future_incoming_response_subscribe(future: u32): u32 {
 /** Is the response there? Sends the request for it once its body has ended, or at once if somebody waits. */
 function hasResponse(future: u32, waits: bool): bool {
   if (!HAS_HTTP || slot(future, 2) != UNSENT) return true;
-  const body = slot(slot(future, 1), 9);
-  if (!waits && body != 0 && slot(body, 4) == 0) return false;
+  if (!waits && !isWhole(slot(future, 1))) return false;
   send(future);
   return true;
 }
@@ -1153,6 +1196,12 @@ function send(future: u32): void {
   setSlot(future, 4, readHeaders());
   setSlot(future, 5, answer);
   setSlot(future, 6, klength(answer));
+}
+
+/** Has the body of a request ended? */
+function isWhole(request: u32): bool {
+  const body = slot(request, 9);
+  return body == 0 || slot(body, 4) != 0;
 }
 
 /** The bytes of "cookie", whose values have a separator of their own: https://www.rfc-editor.org/rfc/rfc6265#section-5.4 */
@@ -1230,11 +1279,17 @@ function wasi_http_types_future_incoming_response_get(future: u32, to: u32): voi
     for (let index: u32 = 3; index < 7; index++) setSlot(response, index, slot(future, index));
     return store<u32>(to, response, 24);
   }
-  // `internal-error`, with the host's message.
+  putHttpError(to + 24, future);
+}
+
+const INTERNAL_ERROR: u32 = 38;
+
+/** Puts an error code with the host's message. */
+function putHttpError(to: u32, future: u32): void {
   const entry = entryOf(slot(future, 4), 0);
-  store<u8>(to, 38, 24);
-  store<u8>(to, 1, 32);
-  putList(to + 36, fromKernel(slot(entry, 2), slot(entry, 3)), slot(entry, 3));
+  store<u8>(to, INTERNAL_ERROR);
+  store<u8>(to, 1, 8);
+  putList(to + 12, fromKernel(slot(entry, 2), slot(entry, 3)), slot(entry, 3));
 }
 
 function wasi_http_types_incoming_response_status(response: u32): u32 {

@@ -1,46 +1,27 @@
 /** A component as a servlet: the one in test/node/components/shapes, which Rust has made. */
-import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { componentTools } from "../../../../src/tools/bundle/component/tools.ts";
 import { leb, text } from "../../../../src/tools/bundle/wasm/bytes.ts";
-import type { CallToolResult } from "../../../../src/server/kernel/core/model.ts";
 import {
   loadServlet,
   type Script,
   type ServletUnderTest,
 } from "../../../../src/tools/testing/index.ts";
+import { inResult, loaded, newFolder } from "./loaded.ts";
 
 const COMPONENT = "test/node/components/shapes/shapes.wasm";
 
-const folders: string[] = [];
-
-/** The component with this manifest. */
-async function loaded(manifest: object, component = COMPONENT): Promise<ServletUnderTest> {
-  const folder = await mkdtemp(join(tmpdir(), "component-"));
-  folders.push(folder);
-  await copyFile(component, join(folder, "shapes.wasm"));
-  await writeFile(join(folder, "servlet.json"), JSON.stringify(manifest));
-  return loadServlet(folder);
-}
-
 let servlet: ServletUnderTest;
 beforeAll(async () => {
-  servlet = await loaded({
+  servlet = await loaded("shapes/shapes", {
     allowed_hosts: ["api.test"],
     env_vars: { GREETING: "hello", TOKEN: "${TOKEN:-}" },
     memory_limit: "8Mi",
     compute_limit: 0.05,
   });
 });
-afterAll(async () => {
-  for (const folder of folders) await rm(folder, { recursive: true });
-});
-
-/** The value in the result of a call. */
-const inResult = ({ structuredContent }: CallToolResult): unknown =>
-  (structuredContent as Record<string, unknown> | undefined)?.["result"];
 
 /** The value of a call that succeeds. */
 async function valueOf(tool: string, args: object = {}, script: Script = {}): Promise<unknown> {
@@ -310,7 +291,7 @@ describe("bounds", () => {
   });
 
   test("a result that is longer than a result may be is refused", async () => {
-    const large = await loaded({ memory_limit: "64Mi" });
+    const large = await loaded("shapes/shapes", { memory_limit: "64Mi" });
     const { result } = await large.callTool("repeat", { text: "x", times: 12_000_000 });
     expect(result.isError).toBe(true);
   });
@@ -319,7 +300,10 @@ describe("bounds", () => {
 describe("folders and state", () => {
   let stateful: ServletUnderTest;
   beforeAll(async () => {
-    stateful = await loaded({ state: "caller", allowed_paths: ["data", "ro:fixed"] });
+    stateful = await loaded("shapes/shapes", {
+      state: "caller",
+      allowed_paths: ["data", "ro:fixed"],
+    });
   });
 
   test("files are kept in the folders of the manifest, and nowhere else", async () => {
@@ -359,8 +343,7 @@ describe("folders and state", () => {
 describe("memory of a component", () => {
   let low: ServletUnderTest;
   beforeAll(async () => {
-    const manifest = { state: "caller", allowed_paths: ["data"] };
-    low = await loaded(manifest, "test/node/components/low/low.wasm");
+    low = await loaded("low/low", { state: "caller", allowed_paths: ["data"] });
   });
 
   test("arguments and results that are core values leave it as it was", async () => {
@@ -390,7 +373,7 @@ describe("memory of a component", () => {
 
   test("it is asked for no block that it is not given, so that one with state does not fill up", async () => {
     const manifest = { state: "caller", allowed_paths: ["data"] };
-    const counting = await loaded(manifest, "test/node/components/low/blocks.wasm");
+    const counting = await loaded("low/blocks", manifest);
     const asked = async (tool: string, args: object) =>
       inResult((await counting.callTool(tool, { ...args })).result);
     const told = { text: "12345678", number: 1 };
@@ -401,7 +384,7 @@ describe("memory of a component", () => {
   });
 
   test("one without variables reads its environment in a start whose memory all calls have", async () => {
-    const blocks = await loaded({ start: "once" }, "test/node/components/low/blocks.wasm");
+    const blocks = await loaded("low/blocks", { start: "once" });
     const { result } = await blocks.callTool("told", { text: "1", number: 1 });
     expect(inResult(result)).toBeGreaterThan(0);
   });
@@ -409,8 +392,7 @@ describe("memory of a component", () => {
 
 describe("refusals", () => {
   const refusalOf = async (bytes: Uint8Array) => {
-    const folder = await mkdtemp(join(tmpdir(), "component-"));
-    folders.push(folder);
+    const folder = await newFolder();
     await writeFile(join(folder, "odd.wasm"), bytes);
     await writeFile(join(folder, "servlet.json"), "{}");
     return loadServlet(folder).then(
@@ -434,9 +416,11 @@ describe("refusals", () => {
   const PREAMBLE = [0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0];
   const section = (id: number, body: number[]) => [id, ...leb(body.length), ...body];
 
-  test("the asynchronous functions of WASI 0.3 are named", async () => {
-    const canceled = Uint8Array.from([...PREAMBLE, ...section(8, [1, 5])]);
-    expect(await refusalOf(canceled)).toContain("asynchronous functions of WASI 0.3");
+  test("threads and error contexts are named", async () => {
+    const threads = Uint8Array.from([...PREAMBLE, ...section(8, [1, 0x26])]);
+    expect(await refusalOf(threads)).toContain("uses threads or error contexts");
+    const contexts = Uint8Array.from([...PREAMBLE, ...section(7, [1, 0x64])]);
+    expect(await refusalOf(contexts)).toContain("a type of kind 100, which is not supported");
   });
 
   test.each([0x72, 0x71, 0x6f, 0x6e, 0x6d])(
@@ -590,6 +574,48 @@ describe("refusals", () => {
       );
     expect(await refusalOf(exported(3000, 1))).toContain("type of too many parts");
     expect(await refusalOf(exported(1000, 100))).toContain("too many parts together");
+  });
+
+  test("functions for results of many parts are refused in time", { timeout: 5000 }, async () => {
+    const count = 60;
+    const core = [
+      ...PREAMBLE.slice(0, 4),
+      1,
+      0,
+      0,
+      0,
+      ...section(1, [1, 0x60, 1, 0x7f, 0]),
+      ...section(
+        2,
+        times(count, (at) => [...text("h"), ...text(`n${at}`), 0, 0]),
+      ),
+      ...section(7, [1, ...text("f"), 0, 0]),
+    ];
+    const cases = [0x6d, ...times(1000, (at) => text(`c${at}`))];
+    const bytes = component(
+      section(1, core),
+      section(7, [2, ...cases, 0x40, 1, ...text("a"), 0x79, 1, 0]),
+      // `task.return`, again and again.
+      section(
+        8,
+        times(count, () => [9, 0, 0, 0]),
+      ),
+      section(2, [
+        2,
+        1,
+        ...times(count, (at) => [...text(`n${at}`), 0, at]),
+        0,
+        0,
+        1,
+        ...text("h"),
+        0x12,
+        0,
+      ]),
+      section(6, [1, 0, 0, 1, 1, ...text("f")]),
+      section(8, [1, 0, 0, count, 0, 1]),
+      section(11, [1, 0, ...text("f"), 1, 0, 0]),
+    );
+    expect(await refusalOf(bytes)).toContain("too large: build it with fewer imports");
   });
 
   test("a core module that is not valid is named as that", async () => {
