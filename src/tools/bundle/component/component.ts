@@ -52,13 +52,13 @@ export interface FunctionType {
   result?: ValueType | undefined;
 }
 
-/** How values pass between a component and its host, and whether a call may end later than it returns. */
+/** Canonical options (`canonopt`) of a lifted or lowered function, or of a built-in. */
 interface Options {
   memory?: CoreItem;
   realloc?: CoreItem;
   postReturn?: CoreItem;
   isAsync?: boolean;
-  /** What an asynchronous function wants to be called with, for each event that it waits for. */
+  /** Core function that is called with each event, until it returns EXIT. */
   callback?: CoreItem;
 }
 
@@ -74,12 +74,12 @@ export type HostItem =
   | ({ call: "task.return"; result: ValueType | undefined } & Options)
   | BuiltIn;
 
-/** A function of the component model itself: `stream.read` of streams of one type, say. */
+/** A built-in of the component model: `stream.read` of streams of one type, for example. */
 export type BuiltIn = {
   call: "built-in";
   name: string;
   of?: ValueType | undefined;
-  /** Which of the values that a task keeps. */
+  /** Index of the value of the task: 0 or 1. */
   context?: number;
 } & Options;
 
@@ -357,7 +357,7 @@ function canonical(reader: Reader, scope: Scope): void {
   } else scope["core function"].push(builtIn(kind, reader, scope));
 }
 
-/** The functions of the component model itself, with what is written after each. */
+/** Built-ins of the component model by opcode, with their immediates in the order of the binary. */
 const BUILT_INS: Readonly<Record<number, readonly [name: string, ...Immediate[]]>> = {
   0x05: ["task.cancel"],
   0x06: ["subtask.cancel", "flag"],
@@ -391,10 +391,7 @@ type Immediate = "context" | "flag" | "memory" | "options" | "type";
 
 function builtIn(kind: number, reader: Reader, scope: Scope): BuiltIn {
   const [name, ...immediates] = BUILT_INS[kind] ?? [];
-  if (name === undefined)
-    throw new Refusal(
-      "the component uses threads or error contexts of the component model, which are not supported: build it without them",
-    );
+  if (name === undefined) throw threads();
   const made: BuiltIn = { call: "built-in", name };
   for (const immediate of immediates) {
     if (immediate === "flag") reader.byte();
@@ -413,11 +410,16 @@ function builtIn(kind: number, reader: Reader, scope: Scope): BuiltIn {
   return made;
 }
 
+const threads = () =>
+  new Refusal(
+    "the component uses threads or error contexts of the component model, which are not supported: rebuild it without them",
+  );
+
 /** The core type of 32-bit integers. */
 const I32 = 0x7f;
 
 const newer = (what: string) =>
-  new Refusal(`the component has ${what}, which is not supported: build it for WASI 0.2 or 0.3`);
+  new Refusal(`the component has ${what}, which is not supported: rebuild it without`);
 
 function canonicalOptions(reader: Reader, scope: Scope): Options {
   const options: Options = {};
@@ -460,6 +462,7 @@ function valueType(reader: Reader, scope: Scope): ValueType {
 
 function primitive(byte: number): ValueType {
   const kind = PRIMITIVES[0x7f - byte];
+  if (byte === 0x64) throw threads();
   if (kind === undefined) throw newer(`a type of kind ${byte}`);
   return { kind };
 }

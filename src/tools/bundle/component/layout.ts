@@ -121,13 +121,11 @@ export const flat = oncePer((type: ValueType): CoreType[] => {
 
 /** The most core values that parameters are passed as; more of them are in memory. */
 export const MOST_PARAMS = 16;
-/** Those of an asynchronous call. */
+/** The same of an asynchronous import. */
 const MOST_ASYNC_PARAMS = 4;
 
-type Signature = Pick<FunctionType, "params" | "result">;
-
 /** The parameters and the result of the core function for a function of the host. */
-export function lowered({ params, result }: Signature) {
+export function lowered({ params, result }: FunctionType) {
   const given = params.flatMap((one) => flat(one.type));
   const results = result === undefined ? [] : flat(result);
   return {
@@ -139,11 +137,8 @@ export function lowered({ params, result }: Signature) {
   };
 }
 
-/**
- * The same of a call that may end later than it returns: the core types of its parameters, `undefined` if they are in
- * memory. After them it has the address of the result, if any, and it gives the state of the call.
- */
-export function asyncParams({ params }: Signature): CoreType[] | undefined {
+/** Core types of the parameters of an asynchronous import, `undefined` if they are in memory. */
+export function asyncParams({ params }: FunctionType): CoreType[] | undefined {
   const given = params.flatMap((one) => flat(one.type));
   return given.length > MOST_ASYNC_PARAMS ? undefined : given;
 }

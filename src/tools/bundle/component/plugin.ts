@@ -21,6 +21,7 @@ import {
   type CoreItem,
 } from "./component.ts";
 import { glueOf } from "./glue.ts";
+import { LIBRARY } from "./library.ts";
 
 type ModuleInstance = ComponentOutline["instances"][number];
 interface Place {
@@ -29,6 +30,19 @@ interface Place {
 }
 
 const GLUE = "glue";
+/** Modules here that a plugin depends on. */
+const SOURCES = [
+  "component",
+  "glue",
+  "imports",
+  "layout",
+  "library",
+  "plugin",
+  "results",
+  "texts",
+  "tools",
+  "values",
+];
 
 /** The plugin in a servlet's Wasm: itself, or made of a component. Throws a `Refusal`. */
 export async function asPlugin(
@@ -54,10 +68,8 @@ async function ingredients(): Promise<string> {
   const wasm = ["assemblyscript", "binary", "binaryen", "bytes"].map((name) =>
     join("../wasm", name),
   );
-  const own = ["component", "glue", "layout", "plugin", "texts", "tools", "values", ...wasm].map(
-    (name) => name + OWN_EXTENSION,
-  );
-  const texts = [...own, "memory.as", "wasi.as", "async.as"].map((name) =>
+  const own = [...SOURCES, ...wasm].map((name) => name + OWN_EXTENSION);
+  const texts = [...own, ...LIBRARY].map((name) =>
     readFile(join(import.meta.dirname, name), "utf8"),
   );
   const compiler = createRequire(import.meta.url)("assemblyscript/package.json") as {

@@ -27,9 +27,12 @@ export const is = (text: string): string =>
 const literal = (quoted: string): string =>
   quoted.startsWith("'") ? quoted.slice(1, -1) : (JSON.parse(quoted) as string);
 
-/** Source with its `text(…)` replaced. */
+/** Source with its `text(…)`, and its `trap(…)` for a rule of the component model that was broken, replaced. */
 export const withTexts = (source: string): string =>
   source.replaceAll(
-    /\btext\(("(?:[^"\\]|\\.)*"|'[^']*')\);/g,
-    (_, quoted: string) => `{ ${writeText(literal(quoted))} }`,
+    /\b(text|trap)\(("(?:[^"\\]|\\.)*"|'[^']*')\);/g,
+    (_, what: string, quoted: string) => {
+      const written = writeText(literal(quoted));
+      return what === "text" ? `{ ${written} }` : `{ beginTrap(); ${written} endCall(); }`;
+    },
   );

@@ -220,47 +220,56 @@ function converted(value: string, from: CoreType, to: CoreType): string {
   return to === "i64" && from !== "f64" ? `<i64><u32>${bits}` : bits;
 }
 
-/** Statements that set these variables to the core values of the value at `p + offset`. */
-export function spread(
+/** A core value under a name. */
+interface CoreValue {
+  name: string;
+  type: CoreType;
+}
+
+/** Statements for the parts of a value: those of its case, if `tag` is it, or those that lie one after another. */
+function partsCode(
   type: ValueType,
   offset: number,
-  to: readonly { name: string; type: CoreType }[],
-): string {
-  const [first] = to;
+  values: readonly CoreValue[],
+  tag: string,
+  codeOf: (part: ValueType, at: number, its: readonly CoreValue[]) => string,
+): string[] {
+  const content = offset + (casesOf(type) === undefined ? 0 : contentOffset(type));
+  const ofCases = (casesOf(type) ?? []).flatMap((one, index) =>
+    one.type === undefined
+      ? []
+      : [
+          `if (${tag} == ${index}) { ${codeOf(one.type, content, values.slice(1, 1 + flat(one.type).length))} }`,
+        ],
+  );
+  const { offsets } = offsetsOf(sequenceOf(type) ?? []);
+  let used = 0;
+  const inSequence = (sequenceOf(type) ?? []).map((part, index) => {
+    const count = flat(part).length;
+    used += count;
+    return codeOf(part, offset + offsets[index]!, values.slice(used - count, used));
+  });
+  return [...ofCases, ...inSequence];
+}
+
+/** Statements that set these variables to the core values of the value at `p + offset`. */
+export function spread(type: ValueType, offset: number, to: readonly CoreValue[]): string {
   const set = (index: number, value: string, from: CoreType) =>
     `${to[index]!.name} = ${converted(value, from, to[index]!.type)};`;
   const cases = casesOf(type);
-  if (cases !== undefined) {
-    const tag = `<i32>load<u${tagSize(cases) * 8}>(p, ${offset})`;
-    const contents = cases.flatMap((one, index) =>
-      one.type === undefined
-        ? []
-        : [
-            `if (${tag} == ${index}) { ${spread(one.type, offset + contentOffset(type), to.slice(1))} }`,
-          ],
-    );
-    return [set(0, tag, "i32"), ...contents].join("\n  ");
-  }
-  const parts = sequenceOf(type);
-  if (parts !== undefined) {
-    const { offsets } = offsetsOf(parts);
-    let used = 0;
-    return parts
-      .map((part, index) => {
-        const count = flat(part).length;
-        used += count;
-        return spread(part, offset + offsets[index]!, to.slice(used - count, used));
-      })
-      .join("\n  ");
-  }
-  if (type.kind === "string" || type.kind === "list") {
-    return `${set(0, `load<i32>(p, ${offset})`, "i32")} ${set(1, `load<i32>(p, ${offset + 4})`, "i32")}`;
-  }
-  if (type.kind === "flags" && flagsSize(type.names) > 4)
+  const tag = `<i32>load<u${tagSize(cases ?? []) * 8}>(p, ${offset})`;
+  const parts = partsCode(type, offset, to, tag, spread);
+  if (cases !== undefined) return [set(0, tag, "i32"), ...parts].join("\n  ");
+  if (sequenceOf(type) !== undefined) return parts.join("\n  ");
+  if (isInWords(type))
     return to.map((_, at) => set(at, `load<i32>(p, ${offset + at * 4})`, "i32")).join(" ");
-  if (first === undefined) return "";
-  return set(0, loaded(type, offset), flat(type)[0]!);
+  const [core] = flat(type);
+  return core === undefined ? "" : set(0, loaded(type, offset), core);
 }
+
+/** True for a value whose core values are words of four bytes: a string, a list, or many flags. */
+const isInWords = (type: ValueType): boolean =>
+  type.kind === "string" || type.kind === "list" || flat(type).length > 1;
 
 function loaded(type: ValueType, offset: number): string {
   const bits = byteSize(type) * 8;
@@ -277,41 +286,16 @@ function narrowed(value: string, from: CoreType, to: CoreType): string {
   return to === "f32" ? `reinterpret<f32>(${bits})` : bits;
 }
 
-/** Statements that store the value that these core values are at `q + offset`. */
-export function gather(
-  type: ValueType,
-  offset: number,
-  from: readonly { name: string; type: CoreType }[],
-): string {
+/** Statements that store at `q + offset` the value that these core values are. */
+export function gather(type: ValueType, offset: number, from: readonly CoreValue[]): string {
   const put = (index: number, bits: string, at = offset, to: CoreType = "i32") =>
     `store<${bits}>(q, <${bits}>${narrowed(from[index]!.name, from[index]!.type, to)}, ${at});`;
   const cases = casesOf(type);
-  if (cases !== undefined) {
-    const contents = cases.flatMap((one, index) =>
-      one.type === undefined
-        ? []
-        : [
-            `if (${from[0]!.name} == ${index}) { ${gather(one.type, offset + contentOffset(type), from.slice(1))} }`,
-          ],
-    );
-    return [put(0, `u${tagSize(cases) * 8}`), ...contents].join("\n  ");
-  }
-  const parts = sequenceOf(type);
-  if (parts !== undefined) {
-    const { offsets } = offsetsOf(parts);
-    let used = 0;
-    return parts
-      .map((part, index) => {
-        const count = flat(part).length;
-        used += count;
-        return gather(part, offset + offsets[index]!, from.slice(used - count, used));
-      })
-      .join("\n  ");
-  }
-  if (type.kind === "string" || type.kind === "list" || flat(type).length > 1)
-    return from.map((_, at) => put(at, "u32", offset + at * 4)).join(" ");
+  const parts = partsCode(type, offset, from, from[0]?.name ?? "", gather);
+  if (cases !== undefined) return [put(0, `u${tagSize(cases) * 8}`), ...parts].join("\n  ");
+  if (sequenceOf(type) !== undefined) return parts.join("\n  ");
+  if (isInWords(type)) return from.map((_, at) => put(at, "u32", offset + at * 4)).join(" ");
   const [core] = flat(type);
-  return core === undefined
-    ? ""
-    : put(0, `${core.startsWith("f") ? "f" : "u"}${8 * byteSize(type)}`, offset, core);
+  const sort = core?.startsWith("f") ? "f" : "u";
+  return core === undefined ? "" : put(0, `${sort}${8 * byteSize(type)}`, offset, core);
 }

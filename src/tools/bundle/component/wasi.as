@@ -1,4 +1,4 @@
-// WASI 0.2 for a component (0.3 is in `async.as`), by the host functions of plugins: preview 1, Extism's and hyper-mcp's. The function
+// WASI 0.2 for a component (version 0.3 is in wasi3.as), by the host functions of plugins: preview 1, Extism's and hyper-mcp's. The function
 // `wasi_io_poll_poll` answers `poll` of the interface `wasi:io/poll`, with the parameters that the canonical ABI gives it:
 // https://github.com/WebAssembly/component-model/blob/main/design/mvp/CanonicalABI.md
 // The interfaces: https://github.com/WebAssembly/WASI/tree/main/proposals
@@ -44,6 +44,15 @@ const APPEND: u32 = 5;
 const BODY: u32 = 6;
 const OTHER: u32 = 7;
 const STALE: u32 = 8;
+// Of the component model and of version 0.3: see async.as and wasi3.as.
+const SET: u32 = 9;
+const TIMER_SUBTASK: u32 = 10;
+const REQUEST_SUBTASK: u32 = 11;
+const COPY_END: u32 = 12;
+const OUTCOME: u32 = 13;
+const SINK: u32 = 14;
+const REQUEST: u32 = 15;
+const ENTRIES: u32 = 16;
 
 const TURN_AT: u32 = 27;
 /** The number of the call, which begins again after 15: handles stay positive in 32 bits with a sign. */
@@ -52,7 +61,11 @@ let turn: u32 = 1;
 let isBegun = false;
 
 function nextTurn(): void {
-  if (isBegun) turn = (turn % 15) + 1;
+  if (isBegun) {
+    turn = (turn % 15) + 1;
+    openFiles = 0;
+    pendingSubtasks = 0;
+  }
   isBegun = true;
 }
 
@@ -103,12 +116,50 @@ function kindOf(handle: u32): u32 {
 
 /** Answers `drop` of every resource. Records that others refer to stay until the call ends. */
 function dropped(handle: u32): void {
-  if ((handle & 7) == 5) {
-    if (handle >> 3 >= firstFile()) fd_close(handle >> 3);
-  } else if (kindOf(handle) < BODY) {
-    if (kindOf(handle) == FILE) kfree(slot(handle, 3));
-    kfree(addressOf(handle));
+  if ((handle & 7) == 5) return dropDescriptor(handle >> 3);
+  const kind = kindOf(handle);
+  if (kind == FILE || kind == APPEND || kind == ENTRIES) dropFileStream(handle);
+  else if (kind == REQUEST) abandon(handle);
+  else if (kind < BODY) kfree(addressOf(handle));
+}
+
+// Streams of files. A file stays open until its descriptor and its streams are dropped.
+// A stream: 1 file descriptor, 2 offset, 10 is its descriptor dropped, 11 next in the list
+
+let openFiles: u32 = 0;
+
+function fileStream(kind: u32, fd: u32, offset: u64 = 0): u32 {
+  const stream = make(kind, fd, offset);
+  setSlot(stream, 11, openFiles);
+  openFiles = stream;
+  return stream;
+}
+
+function dropDescriptor(fd: u32): void {
+  if (fd < firstFile()) return;
+  let isUsed = false;
+  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) {
+    if (slot(stream, 1) != fd) continue;
+    setSlot(stream, 10, 1);
+    isUsed = true;
   }
+  if (!isUsed) fd_close(fd);
+}
+
+function dropFileStream(dropped: u32): void {
+  const fd = slot(dropped, 1);
+  let isUsed = slot(dropped, 10) == 0;
+  let before: u32 = 0;
+  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) {
+    if (stream != dropped) {
+      before = stream;
+      isUsed = isUsed || slot(stream, 1) == fd;
+    } else if (before == 0) openFiles = slot(stream, 11);
+    else setSlot(before, 11, slot(stream, 11));
+  }
+  kfree(slot(dropped, 3));
+  kfree(addressOf(dropped));
+  if (!isUsed) fd_close(fd);
 }
 
 // Preview 1 takes and gives its structures in the component's memory: at this address, whose bytes are kept meanwhile.
@@ -280,9 +331,14 @@ function wasi_clocks_monotonic_clock_subscribe_instant(when: u64): u32 {
   return make(TIMER, when);
 }
 
-function wasi_clocks_monotonic_clock_subscribe_duration(duration: u64): u32 {
+/** The instant after a duration, or the last that there is. */
+function deadlineAfter(duration: u64): u64 {
   const now = nowOf(1);
-  return make(TIMER, duration > <u64>-1 - now ? <u64>-1 : now + duration);
+  return duration > <u64>-1 - now ? <u64>-1 : now + duration;
+}
+
+function wasi_clocks_monotonic_clock_subscribe_duration(duration: u64): u32 {
+  return make(TIMER, deadlineAfter(duration));
 }
 
 function wasi_clocks_wall_clock_now(to: u32): void {
@@ -684,14 +740,14 @@ const BAD_DESCRIPTOR: u32 = 8;
 function done(to: u32, error: u32, value: u32 = 1): void {
   store<u8>(to, error != 0);
   if (error == 0) return;
-  if (!isThird) return store<u8>(to + value, codeOf(error));
-  value = max(value, THIRD_VALUE);
-  store<u8>(to + value, thirdOf(codeOf(error)));
+  if (!isWasi3) return store<u8>(to + value, codeOf(error));
+  value = max(value, FILE_ERROR);
+  store<u8>(to + value, wasi3Code(codeOf(error)));
   store<u8>(to + value, 0, 4);
 }
 
-/** The offset of a small value where the error code of version 0.3 could be there. */
-const THIRD_VALUE: u32 = 4;
+/** Is the function that is called one of version 0.3? */
+let isWasi3 = false;
 
 function wasi_filesystem_types_filesystem_error_code(error: u32, to: u32): void {
   store<u8>(to, 1);
@@ -699,15 +755,15 @@ function wasi_filesystem_types_filesystem_error_code(error: u32, to: u32): void 
 }
 
 function wasi_filesystem_types_descriptor_read_via_stream(descriptor: u32, offset: u64, to: u32): void {
-  okHandle(to, make(FILE, fdOf(descriptor), offset));
+  okHandle(to, fileStream(FILE, fdOf(descriptor), offset));
 }
 
 function wasi_filesystem_types_descriptor_write_via_stream(descriptor: u32, offset: u64, to: u32): void {
-  okHandle(to, make(FILE, fdOf(descriptor), offset));
+  okHandle(to, fileStream(FILE, fdOf(descriptor), offset));
 }
 
 function wasi_filesystem_types_descriptor_append_via_stream(descriptor: u32, to: u32): void {
-  okHandle(to, make(APPEND, fdOf(descriptor)));
+  okHandle(to, fileStream(APPEND, fdOf(descriptor)));
 }
 
 function wasi_filesystem_types_descriptor_advise(_descriptor: u32, _offset: u64, _length: u64, _advice: u32, to: u32): void {
@@ -725,14 +781,14 @@ function wasi_filesystem_types_descriptor_sync_data(descriptor: u32, to: u32): v
 function wasi_filesystem_types_descriptor_get_flags(_descriptor: u32, to: u32): void {
   store<u8>(to, 0);
   // To read, write and change a directory: what is not allowed is refused when it is done.
-  store<u8>(to + (isThird ? THIRD_VALUE : 1), 35);
+  store<u8>(to + (isWasi3 ? FILE_ERROR : 1), 35);
 }
 
 function wasi_filesystem_types_descriptor_get_type(descriptor: u32, to: u32): void {
   const error = statOf(fdOf(descriptor), 0, 0, 0);
   done(to, error);
   if (error != 0) return;
-  if (isThird) putThirdType(to + THIRD_VALUE, statType);
+  if (isWasi3) putWasi3Type(to + FILE_ERROR, statType);
   else store<u8>(to, statType, 1);
 }
 
@@ -766,7 +822,7 @@ function wasi_filesystem_types_descriptor_write(descriptor: u32, from: u32, leng
 }
 
 function wasi_filesystem_types_descriptor_read_directory(descriptor: u32, to: u32): void {
-  okHandle(to, make(FILE, fdOf(descriptor)));
+  okHandle(to, fileStream(FILE, fdOf(descriptor)));
 }
 
 // A stream of entries: 1 file descriptor, 2 cookie after the last entry, 3 entries that were read, 4 their bytes, 5 position
@@ -846,8 +902,8 @@ function statOf(fd: u32, flags: u32, path: u32, length: u32): u32 {
 function putStat(to: u32, error: u32): void {
   done(to, error, 8);
   if (error != 0) return;
-  if (isThird) {
-    putThirdType(to + 8, statType);
+  if (isWasi3) {
+    putWasi3Type(to + 8, statType);
     to += 8;
   } else store<u8>(to, statType, 8);
   memory.fill(to + 16, 0, 88);
@@ -1284,12 +1340,13 @@ function wasi_http_types_future_incoming_response_get(future: u32, to: u32): voi
 
 const INTERNAL_ERROR: u32 = 38;
 
-/** Puts an error code with the host's message. */
+/** Puts an error code with the host's message, if there is one. */
 function putHttpError(to: u32, future: u32): void {
-  const entry = entryOf(slot(future, 4), 0);
+  const fields = slot(future, 4);
+  const entry = entryOf(fields, 0);
   store<u8>(to, INTERNAL_ERROR);
-  store<u8>(to, 1, 8);
-  putList(to + 12, fromKernel(slot(entry, 2), slot(entry, 3)), slot(entry, 3));
+  store<u8>(to, slot(fields, 2) > 0, 8);
+  if (slot(fields, 2) > 0) putList(to + 12, fromKernel(slot(entry, 2), slot(entry, 3)), slot(entry, 3));
 }
 
 function wasi_http_types_incoming_response_status(response: u32): u32 {

@@ -420,7 +420,17 @@ describe("refusals", () => {
     const threads = Uint8Array.from([...PREAMBLE, ...section(8, [1, 0x26])]);
     expect(await refusalOf(threads)).toContain("uses threads or error contexts");
     const contexts = Uint8Array.from([...PREAMBLE, ...section(7, [1, 0x64])]);
-    expect(await refusalOf(contexts)).toContain("a type of kind 100, which is not supported");
+    expect(await refusalOf(contexts)).toContain("uses threads or error contexts");
+  });
+
+  test("a component for a version before the release of WASI 0.3 is refused", async () => {
+    const waits = (await readFile("test/node/components/low/waits.wasm")).toString("latin1");
+    const older = waits.replaceAll("wasi:cli/stdin@0.3.2", "wasi:cli/stdin@0.3-x");
+    expect(await refusalOf(Buffer.from(older, "latin1"))).toContain("not offered here");
+    const early = waits.replaceAll("clock@0.3.2", "cloc@0.3.0-");
+    expect(await refusalOf(Buffer.from(early, "latin1"))).toContain(
+      "older than the release of WASI 0.3",
+    );
   });
 
   test.each([0x72, 0x71, 0x6f, 0x6e, 0x6d])(

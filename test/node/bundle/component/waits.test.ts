@@ -81,7 +81,7 @@ describe("waiting", () => {
     expect(await valueOf("blocking", { ms: 500 })).toBe(500);
   });
 
-  test("what is there first ends the other", async () => {
+  test("the first of a response and a timer cancels the other", async () => {
     const asked: string[] = [];
     const fetch = (request: Request) => {
       asked.push(request.url);
@@ -91,6 +91,14 @@ describe("waiting", () => {
     expect(asked).toEqual([]);
     expect(await valueOf("first", { host: "api.test", ms: 1000 }, { fetch })).toBe("response 200");
     expect(asked).toEqual(["https://api.test/slow"]);
+  });
+
+  test("the outcome of a request that was cancelled or dropped is an error", async () => {
+    const fetch = () => new Response("");
+    const host = "api.test";
+    expect(await valueOf("timeout", { host, "is-open": false }, { fetch })).toBe("200 true");
+    expect(await valueOf("timeout", { host, "is-open": true }, { fetch })).toBe("time false");
+    expect(await valueOf("unsent")).toBe("Err(ErrorCode::InternalError(None))");
   });
 
   test("work that goes on after the result is done before the call ends", async () => {
@@ -114,7 +122,7 @@ describe("waiting", () => {
     ]);
     const body = ["one ", "two"];
     expect(await valueOf("fetch", { host: "api.test", path: "/c", body }, script)).toContain("/c");
-    expect(asked.toSorted()).toEqual([
+    expect(asked).toEqual([
       "https://api.test/a ",
       "https://api.test/b ",
       "https://api.test/c one two",
@@ -151,9 +159,29 @@ describe("the world", () => {
     );
   });
 
+  test("a body that is told to be wrong is not sent", async () => {
+    const asked: string[] = [];
+    const recorded = (request: Request) => {
+      asked.push(request.url);
+      return new Response("");
+    };
+    expect(await valueOf("aborted", { host: "api.test" }, { fetch: recorded })).toBe(
+      "Some(ErrorCode::InternalError(None)) Err(ErrorCode::InternalError(None))",
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test("the timeouts of a request are kept, though the server has its own", async () => {
+    expect(await valueOf("options")).toBe("None Some(5000000) None Some(18446744073709551615)");
+  });
+
+  test("the standard input is empty", async () => {
+    expect(await valueOf("input")).toBe("Dropped Ok(())");
+  });
+
   test("a stream is written and read within the component", async () => {
     expect(await valueOf("pipe", { parts: ["hello world", "", "x", "yz"] })).toBe(
-      "[hell][o wo][rld][x][yz][]",
+      "[hell][o wo][rld][xyz][]",
     );
   });
 
@@ -176,6 +204,14 @@ describe("the world", () => {
     expect(await failureOf("look", { path: "none" }, { caller })).toContain("NoEntry");
   });
 
+  test("a stream of a file outlives the descriptor", async () => {
+    const caller = "kim";
+    expect(await valueOf("dropped-file", { path: "f" }, { caller })).toBe("kept Ok(()) 0 Ok(())");
+    expect(await valueOf("scribble", { path: "f" }, { caller })).toMatch(
+      /^1 Err\(ErrorCode::\w+\)$/,
+    );
+  });
+
   test("a large folder is listed in time, each name once", { timeout: 5000 }, async () => {
     const names = Array.from({ length: 2000 }, (_, at) => `${"n".repeat(at % 200)}${at}`);
     const files = Object.fromEntries(names.map((name) => [`/data/${name}`, ""]));
@@ -196,7 +232,7 @@ describe("a component that does not end", () => {
   test("one that waits for what never comes is told so", async () => {
     const { result, logs } = await called("stuck");
     expect(result.isError).toBe(true);
-    expect(logs[0]).toContain("waits for what never comes");
+    expect(logs[0]).toContain("waits for an event that cannot come");
   });
 
   test("one that yields for ever is stopped by its fuel", async () => {
@@ -212,20 +248,22 @@ describe("functions of the component model", () => {
     low = await loaded("low/waits", { state: "caller", compute_limit: 0.05, memory_limit: "8Mi" });
   });
 
-  const BROKEN = "as it may not be called";
-
   test.each<[string, string, number, number]>([
-    ["a timer that is cancelled tells that", "run", 8, 4],
-    ["a timer that is waited for is an event", "run", 9, 1002],
-    ["a stream that nobody reads is dropped", "run", 13, 1],
-    ["an empty write is told of the reader", "run", 14, 3000],
-    ["a task keeps numbers of its own", "run", 16, 16],
-    ["a poll does not wait", "run", 17, 0],
-    ["a read that is cancelled tells that", "run", 18, 2],
-    ["a future that nobody wants is dropped", "run", 20, 1],
-    ["a number is passed by a future", "run", 23, 42],
+    ["cancelling a timer gives its state", "run", 8, 4],
+    ["a timer is an event of its set", "run", 9, 1002],
+    ["writing to a stream that nobody reads gives DROPPED", "run", 13, 1],
+    ["an empty write completes when the reader is there", "run", 14, 3000],
+    ["a task has values of its own", "run", 16, 16],
+    ["polling does not wait", "run", 17, 0],
+    ["cancelling a read gives CANCELLED", "run", 18, 2],
+    ["writing a future that nobody wants gives DROPPED", "run", 20, 1],
+    ["a future passes a number on", "run", 23, 42],
+    ["a write can be read in two parts", "run", 25, 8 << 4],
+    ["cancelling the read of a future gives CANCELLED", "run", 26, 2],
+    ["a write of which a part was read tells that it was dropped", "run", 27, 1 | (4 << 4)],
     ["a function without a callback waits within", "deep", 0, 1002],
     ["the standard input has ended", "deep", 1, 1],
+    ["a timer that is over cannot be cancelled", "deep", 4, 2],
     ["a function that is not asynchronous waits", "plain", 0, 2_000_000_000],
   ])("%s", async (_name, tool, kind, value) => {
     const { result } = await low.callTool(tool, { kind }, { now: NOW });
@@ -234,22 +272,22 @@ describe("functions of the component model", () => {
   });
 
   test.each<[string, string, number, string]>([
-    ["a function without a result", "run", 0, "ended without a result"],
-    ["a function without a result or a callback", "deep", 3, "ended without a result"],
-    ["a second result", "run", 1, BROKEN],
-    ["a result of another type", "run", 2, BROKEN],
-    ["a result of a function that returns one", "plain", 1, BROKEN],
-    ["a code that there is not", "run", 3, BROKEN],
-    ["a set that there is not", "run", 4, BROKEN],
-    ["a set with nothing in it", "run", 5, "never comes"],
-    ["a stream that nobody writes", "deep", 2, "never comes"],
-    ["a call under way that is dropped", "run", 10, BROKEN],
-    ["a set that is dropped with something in it", "run", 11, BROKEN],
-    ["texts in a stream to itself", "run", 15, "only numbers"],
-    ["a stream that is read at its other end", "run", 19, BROKEN],
-    ["a future without a value", "run", 21, BROKEN],
-    ["two reads at once", "run", 22, BROKEN],
-    ["a task that cancels itself", "run", 24, BROKEN],
+    ["a function without a result", "run", 0, "exited without calling task.return"],
+    ["a function without a result or a callback", "deep", 3, "exited without calling task.return"],
+    ["a second result", "run", 1, "task.return: the function has another result"],
+    ["a result of another type", "run", 2, "task.return: the function has another result"],
+    ["task.return in a function that returns", "plain", 1, "task.return: the function has another"],
+    ["an unknown callback code", "run", 3, "not EXIT, YIELD or WAIT"],
+    ["a forged set", "run", 4, "a handle is of another kind"],
+    ["waiting for an empty set", "run", 5, "an event that cannot come"],
+    ["reading a stream that nobody writes", "deep", 2, "an event that cannot come"],
+    ["dropping a pending subtask", "run", 10, "subtask.drop: the subtask has not resolved"],
+    ["dropping a set with a waitable", "run", 11, "the set still has waitables"],
+    ["passing strings to itself", "run", 15, "elements are not numbers"],
+    ["reading the writable end", "run", 19, "another end of a stream"],
+    ["dropping a future without a value", "run", 21, "the future has no value"],
+    ["reading twice at once", "run", 22, "again before that has ended"],
+    ["cancelling a task that nobody has cancelled", "run", 24, "task.cancel"],
   ])("%s ends the call, and the log says why", async (_name, tool, kind, why) => {
     const { result, logs } = await low.callTool(tool, { kind }, { now: NOW });
     expect(result.isError).toBe(true);

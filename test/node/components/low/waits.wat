@@ -34,6 +34,7 @@
   (core func $read-now (canon stream.read $bytes (memory $mem)))
   (core func $write (canon stream.write $bytes (memory $mem) async))
   (core func $cancel-read (canon stream.cancel-read $bytes))
+  (core func $cancel-write (canon stream.cancel-write $bytes))
   (core func $drop-reader (canon stream.drop-readable $bytes))
   (core func $drop-writer (canon stream.drop-writable $bytes))
   (core func $new-texts (canon stream.new $texts))
@@ -45,6 +46,9 @@
   (core func $new-future (canon future.new $number))
   (core func $write-future (canon future.write $number (memory $mem) async))
   (core func $read-future (canon future.read $number (memory $mem) async))
+  (core func $cancel-future-read (canon future.cancel-read $number))
+  (core func $inc (canon backpressure.inc))
+  (core func $dec (canon backpressure.dec))
   (core func $drop-future-reader (canon future.drop-readable $number))
   (core func $drop-future-writer (canon future.drop-writable $number))
   (core module $main
@@ -70,6 +74,10 @@
     (import "h" "read-now" (func $read-now (param i32 i32 i32) (result i32)))
     (import "h" "write" (func $write (param i32 i32 i32) (result i32)))
     (import "h" "cancel-read" (func $cancel-read (param i32) (result i32)))
+    (import "h" "cancel-write" (func $cancel-write (param i32) (result i32)))
+    (import "h" "cancel-future-read" (func $cancel-future-read (param i32) (result i32)))
+    (import "h" "inc" (func $inc))
+    (import "h" "dec" (func $dec))
     (import "h" "drop-reader" (func $drop-reader (param i32)))
     (import "h" "drop-writer" (func $drop-writer (param i32)))
     (import "h" "new-texts" (func $new-texts (result i64)))
@@ -98,10 +106,10 @@
 
     (func (export "run") (param $kind i32) (result i32) (local $one i32)
       (global.set $mode (local.get $kind))
-      (block $24 (block $23 (block $22 (block $21 (block $20 (block $19 (block $18 (block $17 (block $16 (block $15
+      (block $27 (block $26 (block $25 (block $24 (block $23 (block $22 (block $21 (block $20 (block $19 (block $18 (block $17 (block $16 (block $15
       (block $14 (block $13 (block $12 (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4
       (block $3 (block $2 (block $1 (block $0
-        (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 (local.get $kind)))
+        (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 (local.get $kind)))
       ;; 0: no result
       (return (i32.const 0)))
       ;; 1: two results
@@ -179,19 +187,42 @@
       (if (call $read-future (global.get $reader) (i32.const 1028)) (then (unreachable)))
       (return (call $done (i32.load (i32.const 1028)))))
       ;; 24: cancels itself
-      (call $cancel-task) (i32.const 0))
+      (call $cancel-task) (return (i32.const 0)))
+      ;; 25: one write that is read in two parts
+      (call $both (call $new))
+      (drop (call $write (global.get $writer) (i32.const 1024) (i32.const 8)))
+      (if (i32.ne (call $read (global.get $reader) (i32.const 2048) (i32.const 4)) (i32.const 64)) (then (unreachable)))
+      (if (i32.ne (call $read (global.get $reader) (i32.const 2048) (i32.const 4)) (i32.const 64)) (then (unreachable)))
+      (return (call $done (call $cancel-write (global.get $writer)))))
+      ;; 26: a future that is no longer wanted, with backpressure
+      (call $inc) (call $dec)
+      (call $both (call $new-future))
+      (drop (call $read-future (global.get $reader) (i32.const 1024)))
+      (return (call $done (call $cancel-future-read (global.get $reader)))))
+      ;; 27: a part of a write that is dropped
+      (call $both (call $new))
+      (drop (call $write (global.get $writer) (i32.const 1024) (i32.const 8)))
+      (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
+      (call $drop-reader (global.get $reader))
+      (call $done (call $cancel-write (global.get $writer))))
     (func (export "callback") (param $event i32) (param $of i32) (param $payload i32) (result i32)
       (if (i32.eq (global.get $mode) (i32.const 6)) (then (return (i32.const 1))))
       (call $done (i32.add (i32.mul (local.get $event) (i32.const 1000)) (local.get $payload))))
 
     ;; Functions that wait within, and have no callback.
-    (func (export "deep") (param $kind i32)
+    (func (export "deep") (param $kind i32) (local $one i32)
       (if (i32.eq (local.get $kind) (i32.const 0)) (then
         (call $return (i64.extend_i32_u (i32.add
           (i32.mul (call $wait (call $timer) (i32.const 1024)) (i32.const 1000)) (i32.load (i32.const 1028)))))))
       (if (i32.eq (local.get $kind) (i32.const 1)) (then
         (call $stdin (i32.const 1024))
         (call $return (i64.extend_i32_u (call $read-now (i32.load (i32.const 1024)) (i32.const 2048) (i32.const 4))))))
+      (if (i32.eq (local.get $kind) (i32.const 4)) (then
+        ;; A timer that is over before it is cancelled.
+        (local.set $one (i32.shr_u (call $begin (i64.const 1000)) (i32.const 4)))
+        (drop (call $wait (call $timer) (i32.const 1024)))
+        (call $return (i64.extend_i32_u (call $cancel (local.get $one))))
+        (call $drop (local.get $one))))
       (if (i32.eq (local.get $kind) (i32.const 2)) (then
         (call $both (call $new))
         (call $return (i64.extend_i32_u (call $read-now (global.get $reader) (i32.const 2048) (i32.const 4)))))))
@@ -216,6 +247,8 @@
       (export "read-texts" (func $read-texts)) (export "write-texts" (func $write-texts))
       (export "new-future" (func $new-future)) (export "write-future" (func $write-future))
       (export "read-future" (func $read-future)) (export "drop-future-reader" (func $drop-future-reader))
+      (export "cancel-write" (func $cancel-write)) (export "cancel-future-read" (func $cancel-future-read))
+      (export "inc" (func $inc)) (export "dec" (func $dec))
       (export "drop-future-writer" (func $drop-future-writer))))))
   (alias core export $i "run" (core func $run))
   (alias core export $i "callback" (core func $callback))

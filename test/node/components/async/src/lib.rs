@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use wasip3::clocks::monotonic_clock::{now, wait_for, wait_until};
 use wasip3::filesystem::types::{Descriptor, DescriptorFlags, OpenFlags, PathFlags};
 use wasip3::http::client;
-use wasip3::http::types::{ErrorCode, Fields, Method, Request, Response, Scheme};
+use wasip3::http::types::{ErrorCode, Fields, Method, Request, RequestOptions, Response, Scheme};
 use wit_bindgen::{StreamReader, StreamResult};
 
 struct Component;
@@ -172,6 +172,79 @@ impl Guest for Component {
         let link = folder.symlink_at("a".into(), "b".into()).await;
         let times = stat.data_modification_timestamp.is_some();
         Ok(format!("{:?} {} {own:?} {same} {link:?} {times}", stat.type_, stat.size))
+    }
+    /// A request that is cancelled after a second, for which a body must be open; and the outcome of sending it.
+    async fn timeout(host: String, is_open: bool) -> String {
+        let (_trailers, after) = wasip3::wit_future::new(|| Ok(None));
+        let (writer, reader) = wasip3::wit_stream::new();
+        let (request, sent) = Request::new(Fields::new(), Some(reader), after, None);
+        request.set_authority(Some(&host)).unwrap();
+        let writer = is_open.then_some(writer);
+        let answer = match select(Box::pin(client::send(request)), pin!(wait_for(1000 * MS))).await {
+            Either::Left((response, _)) => response.unwrap().get_status_code().to_string(),
+            Either::Right((_, sending)) => { drop(sending); "time".into() }
+        };
+        let outcome = sent.await.is_ok();
+        drop(writer);
+        format!("{answer} {outcome}")
+    }
+    async fn unsent() -> String {
+        let (_trailers, after) = wasip3::wit_future::new(|| Ok(None));
+        let (request, sent) = Request::new(Fields::new(), None, after, None);
+        drop(request);
+        text(sent.await)
+    }
+    /// A body that is told to be wrong after its first half.
+    async fn aborted(host: String) -> String {
+        let (trailers, after) = wasip3::wit_future::new(|| Ok(None));
+        let (mut writer, reader) = wasip3::wit_stream::new();
+        let (request, sent) = Request::new(Fields::new(), Some(reader), after, None);
+        request.set_authority(Some(&host)).unwrap();
+        let write = async {
+            writer.write_all(b"half".to_vec()).await;
+            drop(writer);
+            trailers.write(Err(ErrorCode::HttpProtocolError)).await.unwrap();
+        };
+        let (response, ()) = join(client::send(request), write).await;
+        format!("{:?} {:?}", response.err(), sent.await)
+    }
+    fn options() -> String {
+        let options = RequestOptions::new();
+        options.set_connect_timeout(Some(5 * MS)).unwrap();
+        options.set_between_bytes_timeout(Some(u64::MAX)).unwrap();
+        let clone = options.clone();
+        options.set_connect_timeout(None).unwrap();
+        format!("{:?} {:?} {:?} {:?}", options.get_connect_timeout(), clone.get_connect_timeout(),
+            clone.get_first_byte_timeout(), clone.get_between_bytes_timeout())
+    }
+    /// Streams of a file whose descriptor is dropped before they are used.
+    async fn dropped_file(path: String) -> String {
+        let folder = folder().unwrap();
+        let flags = DescriptorFlags::READ | DescriptorFlags::WRITE;
+        let open = async || folder.open_at(PathFlags::empty(), path.clone(), OpenFlags::CREATE, flags).await.unwrap();
+        let (mut writer, reader) = wasip3::wit_stream::new();
+        let written = open().await.write_via_stream(reader, 0);
+        writer.write_all(b"kept".to_vec()).await;
+        drop(writer);
+        written.await.unwrap();
+        let (content, read) = open().await.read_via_stream(0);
+        let (beyond, end) = open().await.read_via_stream(1000);
+        let all = String::from_utf8(content.collect().await).unwrap();
+        format!("{all} {:?} {:?} {:?}", read.await, beyond.collect().await.len(), end.await)
+    }
+    /// Writes to a file that is open to be read.
+    async fn scribble(path: String) -> String {
+        let folder = folder().unwrap();
+        let file = folder.open_at(PathFlags::empty(), path, OpenFlags::empty(), DescriptorFlags::READ).await.unwrap();
+        let (mut writer, reader) = wasip3::wit_stream::new();
+        let written = file.write_via_stream(reader, 0);
+        let left = writer.write_all(b"x".to_vec()).await;
+        format!("{} {:?}", left.len(), written.await)
+    }
+    async fn input() -> String {
+        let (mut bytes, outcome) = wasip3::cli::stdin::read_via_stream();
+        let (result, _) = bytes.read(Vec::with_capacity(8)).await;
+        format!("{result:?} {:?}", outcome.await)
     }
     async fn stuck() -> u32 {
         let (_writer, mut reader) = wasip3::wit_stream::new::<u8>();

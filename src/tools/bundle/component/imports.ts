@@ -1,0 +1,200 @@
+/** AssemblyScript for what core modules import: functions of WASI by the library, and built-ins of the component model. */
+import {
+  typeSize,
+  type BuiltIn,
+  type CoreItem,
+  type HostItem,
+  type ValueType,
+} from "./component.ts";
+import {
+  asyncParams,
+  byteSize,
+  casesOf,
+  contentOffset,
+  flat,
+  lowered,
+  MOST_PARAMS,
+  type CoreType,
+} from "./layout.ts";
+import {
+  implementation,
+  isWasi3,
+  offered,
+  signature,
+  signatureOf,
+  type WasiFunction,
+} from "./library.ts";
+import { Refusal } from "../refusal.ts";
+import type { resultCode } from "./results.ts";
+import { writeText } from "./texts.ts";
+import { gather, spread } from "./values.ts";
+
+/** Functions that are made for core modules: all of WASI 0.2 has 250. */
+const MOST_IMPORTS = 2000;
+/** Parts of the types of all functions whose code grows with their types. */
+const MOST_PARTS = 50_000;
+/** Library functions that send requests. */
+const SENDING = new Set(["wasi_http_outgoing_handler_handle", "wasi3_http_client_send"]);
+/** Error cases that say that a function is not offered. */
+const NOT_OFFERED = ["not-supported", "unsupported", "access-denied"];
+
+/** A function for core modules: its core types, and statements in which its parameters are `a0`, `a1` and so on. */
+interface ImportedFunction {
+  params: readonly string[];
+  result?: string | undefined;
+  body: string;
+}
+
+const tooLarge = () => new Refusal("the component is too large: build it with fewer imports");
+
+/** Functions for core modules; they are added to `code`, one for each definition. */
+export function importCode(
+  code: string[],
+  reallocIndex: (realloc: CoreItem | undefined) => number,
+  results: ReturnType<typeof resultCode>,
+) {
+  const names = new Map<HostItem, string>();
+  let parts = 0;
+  let hasHttp = false;
+
+  function countParts(type: object | undefined): void {
+    if (type !== undefined) parts += typeSize(type);
+    if (parts > MOST_PARTS) throw tooLarge();
+  }
+
+  function functionOf(item: Exclude<HostItem, { call: "drop" }>): ImportedFunction {
+    if (item.call === "built-in") return builtIn(item, reallocIndex(item.realloc));
+    if (item.call === "task.return") return taskReturn(item.result);
+    const { of, realloc, isAsync } = item;
+    if (of.from === "component")
+      throw new Refusal("it is composed of several components: add each as a servlet of its own");
+    const target = implementation(of);
+    checkTypes(of, target);
+    hasHttp ||= SENDING.has(target);
+    if (isAsync) countParts(of.type);
+    const made = isAsync ? asyncImport(of, target) : syncImport(of, target);
+    const prepared = `which = ${reallocIndex(realloc)}; isWasi3 = ${isWasi3(of)};`;
+    return { ...made, body: `${prepared} ${made.body}` };
+  }
+
+  function taskReturn(type: ValueType | undefined): ImportedFunction {
+    countParts(type);
+    const values = type === undefined ? [] : flat(type);
+    const check = `checkTaskReturn(${results.numberOf(type)});`;
+    return values.length > MOST_PARAMS
+      ? { params: ["i32"], body: `${check} ${results.fromMemory(type, "a0")}` }
+      : { params: values, body: `${check} ${results.fromValues(type, argumentsOf(values))}` };
+  }
+
+  return {
+    /** The name by which the glue exports a function for core modules. */
+    exportOf(item: HostItem): string {
+      if (item.call === "drop") return "drop_handle";
+      const known = names.get(item);
+      if (known !== undefined) return known;
+      if (names.size === MOST_IMPORTS) throw tooLarge();
+      const name = `lower_${names.size}`;
+      names.set(item, name);
+      const { params, result = "void", body } = functionOf(item);
+      const all = params.map((type, at) => `a${at}: ${type}`).join(", ");
+      code.push(`export function ${name}(${all}): ${result} { ${body} }`);
+      return name;
+    },
+    /** True if an exported function sends requests. */
+    hasHttp: () => hasHttp,
+  };
+}
+
+const argumentsOf = (params: readonly unknown[]): string[] => params.map((_, at) => `a${at}`);
+
+function checkTypes({ module, name, type }: WasiFunction, target: string): void {
+  const found = offered.get(target);
+  const { params, result } = lowered(type);
+  if (found !== undefined && signatureOf(found) !== signature(params, result))
+    throw new Refusal(
+      `the component imports ${name} of ${module} with other types than those of WASI: build it for a released WASI 0.2 or 0.3`,
+    );
+}
+
+function syncImport(of: WasiFunction, target: string): ImportedFunction {
+  const { params, result } = lowered(of.type);
+  const values = argumentsOf(params);
+  const body = offered.has(target)
+    ? `${result === undefined ? "" : "return "}${target}(${values.join(", ")});`
+    : notOffered(of, values.at(-1), result);
+  return { params, result, body };
+}
+
+/** A function that returns the state of a subtask: RETURNED, or STARTED with the index of a pending one. */
+function asyncImport(of: WasiFunction, target: string): ImportedFunction {
+  const { type } = of;
+  const direct = asyncParams(type);
+  const params: CoreType[] = direct ?? ["i32"];
+  const hasResult = type.result !== undefined && flat(type.result).length > 0;
+  const to = hasResult ? [`a${params.length}`] : [];
+  const core = { params: hasResult ? [...params, "i32"] : params, result: "i32" };
+  if (!offered.has(target))
+    return { ...core, body: `${notOffered(of, to[0], lowered(type).result)} return RETURNED;` };
+  const record: ValueType = { kind: "record", fields: type.params };
+  const values = (direct ?? flat(record)).map((one, at) => ({
+    name: direct === undefined ? `f${at}` : `a${at}`,
+    type: one,
+  }));
+  const loaded =
+    direct === undefined
+      ? `const p = a0; ${values.map((one) => `let ${one.name}: ${one.type} = 0;`).join(" ")} ${spread(record, 0, values)}`
+      : "";
+  const given = values.map(({ name }) => name);
+  const begin = target.replace(/^wasi/, "begin");
+  const { result } = lowered(type);
+  const call = offered.has(begin)
+    ? `return packed(${begin}(${[...given, ...to].join(", ")}));`
+    : result === undefined
+      ? `${target}(${[...given, ...to].join(", ")}); return RETURNED;`
+      : `const r = ${target}(${given.join(", ")}); const q = ${to[0]}; ${gather(type.result!, 0, [{ name: "r", type: result }])} return RETURNED;`;
+  return { ...core, body: `${loaded} ${call}` };
+}
+
+/** The body of a function that is not offered: it fails with the error of its interface, at `to`, else the call ends. */
+function notOffered(
+  { module, name, type }: WasiFunction,
+  to: string | undefined,
+  result: string | undefined,
+): string {
+  const { result: given } = type;
+  const error = given?.kind === "result" ? given.err : undefined;
+  const errors = error === undefined ? [] : (casesOf(error) ?? []).map((one) => one.name);
+  const code = NOT_OFFERED.map((one) => errors.indexOf(one)).find((at) => at >= 0);
+  if (code !== undefined && result === undefined)
+    return `store<u8>(${to}, 1); store<u8>(${to} + ${contentOffset(given!)}, ${code});`;
+  const message = `the component calls ${name} of ${module}, which is not offered here`;
+  return `beginOut(); ${writeText(message)} endCall();${result === undefined ? "" : " return 0;"}`;
+}
+
+const NUMBERS = new Set(["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64"]);
+
+/** A built-in by the library: its parameters with the names of `immediates` are given here, by the definition. */
+function builtIn(item: BuiltIn, realloc: number): ImportedFunction {
+  const [, kind, operation, end] = /^(stream|future)\.(\w+)-?(\w*)$/.exec(item.name) ?? [];
+  const isCopy = operation === "read" || operation === "write";
+  const target = `canon_${isCopy ? "copy" : (operation ?? item.name.replaceAll(/[.-]/g, "_"))}`;
+  const isWriter = operation === "write" || end?.startsWith("writ");
+  const { of, context = 0, isAsync = false } = item;
+  const immediates: Record<string, string | number> = {
+    context,
+    code: `${kind === "future" ? "EVENT_FUTURE_READ" : "EVENT_STREAM_READ"}${isWriter ? " + 1" : ""}`,
+    size: of === undefined ? 0 : NUMBERS.has(of.kind) ? byteSize(of) : "ALIASED",
+    isAsync: Number(isAsync),
+    ...(kind === "future" && { length: 1 }),
+  };
+  const { params, result } = offered.get(target)!;
+  const own = params.filter(({ name }) => !(name in immediates));
+  const values = params.map(
+    ({ name }) => immediates[name] ?? `a${own.findIndex((one) => one.name === name)}`,
+  );
+  return {
+    params: own.map(({ type }) => type),
+    result,
+    body: `which = ${realloc}; ${result === "void" ? "" : "return "}${target}(${values.join(", ")});`,
+  };
+}
