@@ -137,6 +137,10 @@ const MODULE_BYTES = 1 << 28;
 const MOST_INSTANCES = 500;
 /** Values in one value of a type, with a list counted as one element. An enum of 2,000 cases is compiled in seconds. */
 const TYPE_PARTS = 2000;
+/** Characters of a name in an interface. Names are in the code of the glue, and those of interfaces are below 100. */
+const NAME_CHARACTERS = 300;
+/** Characters that count as one more part of a type. */
+const PART_CHARACTERS = 50;
 
 export interface ComponentOutline {
   /** Instances of core modules, in the order in which they start. */
@@ -270,7 +274,17 @@ function readSection({ id, body }: Section, { scope, exports, args }: Making): v
 
 function externName(reader: Reader): string {
   if (reader.byte() > 1) throw newer("names of a newer format");
-  return reader.text();
+  return label(reader);
+}
+
+/** The name of something in an interface. */
+function label(reader: Reader): string {
+  const name = reader.text();
+  if (name.length > NAME_CHARACTERS)
+    throw new Refusal(
+      `the component has a name of more than ${NAME_CHARACTERS} characters: make it shorter`,
+    );
+  return name;
 }
 
 function sortOf(reader: Reader): Sort {
@@ -405,6 +419,7 @@ function builtIn(kind: number, reader: Reader, scope: Scope): BuiltIn {
     else {
       if (reader.byte() !== I32) throw newer("a context that is not of 32 bits");
       made.context = reader.number();
+      if (made.context > 1) throw new Error(`${name} of a third number`);
     }
   }
   return made;
@@ -478,20 +493,20 @@ const maybe = <T>(reader: Reader, one: () => T): T | undefined =>
 
 function definedType(reader: Reader, scope: Scope): unknown {
   const of = () => valueType(reader, scope);
-  const field = () => ({ name: reader.text(), type: of() });
+  const field = () => ({ name: label(reader), type: of() });
   const members = <T>(one: () => T): T[] => {
     const all = reader.list(one);
     if (all.length === 0) throw new Error("a type without members");
     return all;
   };
-  const names = () => members(() => reader.text());
+  const names = () => members(() => label(reader));
   const byte = reader.byte();
   switch (byte) {
     case 0x72:
       return { kind: "record", fields: members(field) };
     case 0x71: {
       const cases = members(() => {
-        const one = { name: reader.text(), type: maybe(reader, of) };
+        const one = { name: label(reader), type: maybe(reader, of) };
         reader.byte();
         return one;
       });
@@ -539,21 +554,25 @@ export const typeSize = (type: object): number => typeSizes.get(type) ?? 1;
 
 /** A type of bounded size: types that are made of each other could be of any. */
 function bounded<T>(type: T): T {
-  const inner: unknown[] =
-    typeof type === "object" && type !== null
-      ? Object.values(type).flatMap((one) =>
-          Array.isArray(one) ? one.map((part) => part.type ?? part) : [one],
-        )
-      : [];
-  const size = inner.reduce<number>(
-    (sum, one) => sum + (typeof one === "object" && one !== null ? typeSize(one) : 1),
-    1,
-  );
+  if (typeof type !== "object" || type === null) return type;
+  const size = Object.values(type)
+    .flat()
+    .reduce<number>((sum, one) => sum + memberSize(one), 1);
   if (size > TYPE_PARTS)
     throw new Refusal("the component has a type of too many parts: make it simpler");
-  if (typeof type === "object" && type !== null) typeSizes.set(type, size);
+  typeSizes.set(type, size);
   return type;
 }
+
+/** The size of a name, a type, or both. */
+function memberSize(member: unknown): number {
+  if (typeof member === "string") return 1 + nameSize(member);
+  if (typeof member !== "object" || member === null) return 1;
+  const { name = "", type = member } = member as Partial<NamedType>;
+  return nameSize(name) + typeSize(type);
+}
+
+const nameSize = (name: string): number => Math.floor(name.length / PART_CHARACTERS);
 
 /** Reads the declarations of an interface. */
 function instanceType(reader: Reader, outer: Scope): InstanceType {

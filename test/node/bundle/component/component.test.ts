@@ -586,6 +586,15 @@ describe("refusals", () => {
     expect(await refusalOf(exported(1000, 100))).toContain("too many parts together");
   });
 
+  test("long names are refused, alone and together", async () => {
+    const enumOf = (count: number, length: number) =>
+      section(7, [1, 0x6d, ...times(count, (at) => text(`c${at}`.padEnd(length, "x")))]);
+    expect(await refusalOf(component(enumOf(1, 30_000)))).toContain("a name of more than 300");
+    expect(await refusalOf(component(enumOf(1000, 200)))).toContain("type of too many parts");
+    const long = section(10, [1, 0, ...text(`wasi:cli/one@0.3.${"9".repeat(30_000)}`), 3, 1]);
+    expect(await refusalOf(component(long))).toContain("a name of more than 300");
+  });
+
   test("functions for results of many parts are refused in time", { timeout: 5000 }, async () => {
     const count = 60;
     const core = [
