@@ -570,6 +570,7 @@ function writeToHost(writer: u32, sink: u32): void {
   const body = slot(sink, SINK_BODY);
   // Trailers that are an error: the body is not whole.
   if (body != 0 && load<u8>(slot(writer, BUFFER)) != 0) setSlot(body, 5, 1);
+  if (stream != 0 && kindOf(stream) == BODY && slot(slot(stream, 1), 6) != 0) return endCopy(writer, DROPPED);
   const error = stream == 0 ? 0 : writeTo(stream, slot(writer, BUFFER), length);
   if (error == 0) setSlot(writer, PROGRESS, length);
   else setOutcome(sink, OUTCOME_OF, fileError(error));

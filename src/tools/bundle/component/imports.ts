@@ -32,7 +32,7 @@ import { gather, spread } from "./values.ts";
 /** Functions that are made for core modules: all of WASI 0.2 has 250. */
 const MOST_IMPORTS = 2000;
 /** Parts of the types of all functions whose code grows with their types. */
-const MOST_PARTS = 50_000;
+const MOST_PARTS = 10_000;
 /** Library functions that send requests. */
 const SENDING = new Set(["wasi_http_outgoing_handler_handle", "wasi3_http_client_send"]);
 /** Error cases that say that a function is not offered. */

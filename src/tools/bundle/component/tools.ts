@@ -137,8 +137,8 @@ export function componentTool(one: Exported): object {
 
 /** Each has a schema and code of its own. No client shows more. */
 const MOST_TOOLS = 200;
-/** Parts of the types of all tools: each has a place in a schema, and code. */
-const MOST_PARTS = 50_000;
+/** Parts of the types of all tools: each has a place in a schema, and code. So many are compiled in ten seconds. */
+const MOST_PARTS = 10_000;
 
 /** The exported functions that are tools. Throws a `Refusal` for none, and for too many. */
 export function componentTools({ exports }: ComponentOutline): Exported[] {

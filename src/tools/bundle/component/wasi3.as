@@ -92,7 +92,7 @@ function takeEntries(stream: u32, buffer: u32, length: u32): u32 {
 }
 
 // wasi:http. Requests and responses have the slots of version 0.2, and of a request: 10 the case of its method, 11 the outcome
-// of sending it; of its body: 5 has it failed?
+// of sending it; of its body: 5 has it failed, 6 is it not wanted any more?
 
 const REQUEST_METHOD: u32 = 10;
 const REQUEST_OUTCOME: u32 = 11;
@@ -118,9 +118,16 @@ function wasi3_http_types_request_new(headers: u32, hasContents: u32, contents: 
   store<u32>(to, outcome >> 3, 4);
 }
 
-/** Tells who waits for the outcome of sending a request that it will not be sent. */
+/** Ends a request that will not be sent: no error is to be told, as in Wasmtime. */
 function abandon(request: u32): void {
-  setOutcome(request, REQUEST_OUTCOME, INTERNAL_ERROR + 1);
+  endBody(request);
+  setOutcome(request, REQUEST_OUTCOME, 0);
+}
+
+/** Tells the writer of a body that is still open that nobody reads it. */
+function endBody(request: u32): void {
+  const body = slot(request, 9);
+  if (body != 0) setSlot(body, 6, 1);
 }
 
 /** Puts an option of a text that is in two slots. */
@@ -220,6 +227,7 @@ function respond(response: u32, to: u32): void {
     setSlot(response, 2, FAILED);
     setSlot(response, 4, make(OTHER));
   } else send(response);
+  endBody(request);
   const failed = slot(response, 2) == FAILED;
   store<u8>(to, failed);
   if (failed) putHttpError(to + HTTP_ERROR, response);

@@ -93,12 +93,12 @@ describe("waiting", () => {
     expect(asked).toEqual(["https://api.test/slow"]);
   });
 
-  test("the outcome of a request that was cancelled or dropped is an error", async () => {
+  test("a request that is never sent has an outcome, and takes no more of its body", async () => {
     const fetch = () => new Response("");
     const host = "api.test";
     expect(await valueOf("timeout", { host, "is-open": false }, { fetch })).toBe("200 true");
-    expect(await valueOf("timeout", { host, "is-open": true }, { fetch })).toBe("time false");
-    expect(await valueOf("unsent")).toBe("Err(ErrorCode::InternalError(None))");
+    expect(await valueOf("timeout", { host, "is-open": true }, { fetch })).toBe("time true");
+    expect(await valueOf("unsent", { host })).toEqual(["Ok(()) 4", "Ok(()) 4"]);
   });
 
   test("work that goes on after the result is done before the call ends", async () => {
@@ -159,16 +159,16 @@ describe("the world", () => {
     );
   });
 
-  test("a body that is told to be wrong is not sent", async () => {
+  test("a request whose body fails is not sent", async () => {
     const asked: string[] = [];
-    const recorded = (request: Request) => {
-      asked.push(request.url);
+    const recorded = async (request: Request) => {
+      asked.push(await request.text());
       return new Response("");
     };
-    expect(await valueOf("aborted", { host: "api.test" }, { fetch: recorded })).toBe(
-      "Some(ErrorCode::InternalError(None)) Err(ErrorCode::InternalError(None))",
-    );
-    expect(asked).toEqual([]);
+    const args = { host: "api.test", fails: true };
+    expect(await failureOf("half", args, { fetch: recorded })).toContain("InternalError");
+    expect(await valueOf("half", { ...args, fails: false }, { fetch: recorded })).toBe(200);
+    expect(asked).toEqual(["half"]);
   });
 
   test("the timeouts of a request are kept, though the server has its own", async () => {
@@ -204,10 +204,12 @@ describe("the world", () => {
     expect(await failureOf("look", { path: "none" }, { caller })).toContain("NoEntry");
   });
 
-  test("a stream of a file outlives the descriptor", async () => {
-    const caller = "kim";
-    expect(await valueOf("dropped-file", { path: "f" }, { caller })).toBe("kept Ok(()) 0 Ok(())");
-    expect(await valueOf("scribble", { path: "f" }, { caller })).toMatch(
+  test("a stream of a file goes on after its descriptor is dropped, and keeps to its file", async () => {
+    const caller = "joe";
+    const found = (await valueOf("outlive", {}, { caller })) as string[];
+    expect(found.slice(0, 2)).toEqual(["first", ""]);
+    expect(new Set(found.slice(2))).toEqual(new Set(["first", "second"]));
+    expect(await valueOf("scribble", { path: "first" }, { caller })).toMatch(
       /^1 Err\(ErrorCode::\w+\)$/,
     );
   });

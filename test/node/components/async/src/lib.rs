@@ -188,25 +188,35 @@ impl Guest for Component {
         drop(writer);
         format!("{answer} {outcome}")
     }
-    async fn unsent() -> String {
-        let (_trailers, after) = wasip3::wit_future::new(|| Ok(None));
-        let (request, sent) = Request::new(Fields::new(), None, after, None);
-        drop(request);
-        text(sent.await)
+    /// The outcome of a request that is dropped, of one that is cancelled, and what is left of the body of each.
+    async fn unsent(host: String) -> Vec<String> {
+        let mut all = vec![];
+        for cancels in [false, true] {
+            let (_trailers, after) = wasip3::wit_future::new(|| Ok(None));
+            let (mut writer, reader) = wasip3::wit_stream::new();
+            let (request, sent) = Request::new(Fields::new(), Some(reader), after, None);
+            request.set_authority(Some(&host)).unwrap();
+            if cancels { select(pin!(client::send(request)), pin!(wait_for(MS))).await; } else { drop(request); }
+            all.push(format!("{:?} {}", sent.await, writer.write_all(b"rest".to_vec()).await.len()));
+        }
+        all
     }
-    /// A body that is told to be wrong after its first half.
-    async fn aborted(host: String) -> String {
+    /// Sends a request whose body may fail before its end, as its trailers say then.
+    async fn half(host: String, fails: bool) -> Result<u16, String> {
         let (trailers, after) = wasip3::wit_future::new(|| Ok(None));
         let (mut writer, reader) = wasip3::wit_stream::new();
         let (request, sent) = Request::new(Fields::new(), Some(reader), after, None);
+        request.set_method(&Method::Post).unwrap();
         request.set_authority(Some(&host)).unwrap();
         let write = async {
             writer.write_all(b"half".to_vec()).await;
+            wait_for(MS).await;
+            trailers.write(if fails { Err(ErrorCode::InternalError(None)) } else { Ok(None) }).await.unwrap();
             drop(writer);
-            trailers.write(Err(ErrorCode::HttpProtocolError)).await.unwrap();
         };
         let (response, ()) = join(client::send(request), write).await;
-        format!("{:?} {:?}", response.err(), sent.await)
+        assert_eq!(sent.await.is_ok(), response.is_ok());
+        Ok(response.map_err(text)?.get_status_code())
     }
     fn options() -> String {
         let options = RequestOptions::new();
@@ -217,20 +227,32 @@ impl Guest for Component {
         format!("{:?} {:?} {:?} {:?}", options.get_connect_timeout(), clone.get_connect_timeout(),
             clone.get_first_byte_timeout(), clone.get_between_bytes_timeout())
     }
-    /// Streams of a file whose descriptor is dropped before they are used.
-    async fn dropped_file(path: String) -> String {
-        let folder = folder().unwrap();
-        let flags = DescriptorFlags::READ | DescriptorFlags::WRITE;
-        let open = async || folder.open_at(PathFlags::empty(), path.clone(), OpenFlags::CREATE, flags).await.unwrap();
+    /// Uses streams of files whose descriptors are dropped, while another file is open.
+    async fn outlive() -> Result<Vec<String>, String> {
+        let folder = folder()?;
+        let open = async |path: &str| {
+            let flags = DescriptorFlags::READ | DescriptorFlags::WRITE;
+            folder.open_at(PathFlags::empty(), path.into(), OpenFlags::CREATE, flags).await.map_err(text)
+        };
+        let first = open("first").await?;
         let (mut writer, reader) = wasip3::wit_stream::new();
-        let written = open().await.write_via_stream(reader, 0);
-        writer.write_all(b"kept".to_vec()).await;
+        let written = first.write_via_stream(reader, 0);
+        let (content, read) = first.read_via_stream(0);
+        drop(first);
+        let second = open("second").await?;
+        writer.write_all(b"first".to_vec()).await;
         drop(writer);
-        written.await.unwrap();
-        let (content, read) = open().await.read_via_stream(0);
-        let (beyond, end) = open().await.read_via_stream(1000);
-        let all = String::from_utf8(content.collect().await).unwrap();
-        format!("{all} {:?} {:?} {:?}", read.await, beyond.collect().await.len(), end.await)
+        written.await.map_err(text)?;
+        let mut found = vec![String::from_utf8(content.collect().await).unwrap()];
+        read.await.map_err(text)?;
+        let (content, read) = second.read_via_stream(0);
+        drop(second);
+        found.push(String::from_utf8(content.collect().await).unwrap());
+        read.await.map_err(text)?;
+        let (entries, listed) = self::folder()?.open_at(PathFlags::empty(), ".".into(), OpenFlags::DIRECTORY, DescriptorFlags::READ).await.map_err(text)?.read_directory();
+        found.extend(entries.collect().await.into_iter().map(|entry| entry.name));
+        listed.await.map_err(text)?;
+        Ok(found)
     }
     /// Writes to a file that is open to be read.
     async fn scribble(path: String) -> String {
