@@ -8,6 +8,7 @@ import {
 } from "../../../server/features/installs/permissions.ts";
 import { printable } from "../../../server/kernel/core/text.ts";
 import { bundleAll, type Making } from "../bundle.ts";
+import { asPlugin } from "../component/plugin.ts";
 import { compare, listLinesOf, type BuildLines } from "../differences.ts";
 import { Refusal } from "../refusal.ts";
 import type { FoundServlet } from "../scan.ts";
@@ -105,9 +106,14 @@ export function signerOf(signed: Signed): string {
 }
 
 /** Everything that a servlet lists, as lines of JSON, and the host functions that it imports. */
-async function viewOf(found: FoundServlet, wasm: Uint8Array, options: Making): Promise<BuildLines> {
+async function viewOf(
+  found: FoundServlet,
+  wasm: Uint8Array<ArrayBuffer>,
+  options: Making,
+): Promise<BuildLines> {
   const [member] = await bundleAll([found], options);
-  const functions = outline(wasm)
+  const { cache, progress } = options;
+  const functions = outline(await asPlugin(wasm, found.manifest, cache, progress))
     .imports.filter(({ module }) => module !== "wasi_snapshot_preview1")
     .map(({ module, name }): [string, string[]] => [`host function ${module}.${name}`, []]);
   const lists = member?.lists === undefined ? [] : listLinesOf(member.lists);

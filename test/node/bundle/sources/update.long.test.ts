@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { LANGUAGES } from "../../../../src/languages/index.ts";
 import { Refusals } from "../../../../src/tools/bundle/refusal.ts";
@@ -27,7 +27,7 @@ async function addSigned() {
   await add(source("ada/time"), { key: at("cosign.pub") });
 }
 
-/** Writes another source into the manifest, updates, and gives who has signed it. */
+/** Writes another source into the manifest, updates, and gives the differences and who has signed it. */
 async function updatedTo(origin: string, trust: Trust = {}) {
   const path = at("plugins/time/servlet.json");
   const manifest = JSON.parse(await readFile(path, "utf8"));
@@ -39,20 +39,20 @@ async function updatedTo(origin: string, trust: Trust = {}) {
     progress: () => {},
   });
   update.accept();
-  return (await lock())!["time"]!["signed"];
+  return { changes: update.changes, signed: (await lock())!["time"]!["signed"] };
 }
 
 describe("a source that was changed", () => {
   test("from a signed image to a file is signed by nobody", async () => {
     await addSigned();
     await writeFile(at("time.wasm"), await servlet({ name: "later" }));
-    expect(await updatedTo("../../time.wasm")).toEqual({ by: "nobody" });
+    expect(await updatedTo("../../time.wasm")).toMatchObject({ signed: { by: "nobody" } });
   });
 
   test("from a signed image to another must be signed by the same key", async () => {
     await addSigned();
     await image("ada/clock", "later", { isSigned: true });
-    expect(await updatedTo(source("ada/clock"))).toMatchObject({ by: "key" });
+    expect(await updatedTo(source("ada/clock"))).toMatchObject({ signed: { by: "key" } });
     await image("eve/clock", "later");
     await expect(updatedTo(source("eve/clock"))).rejects.toThrow(/it is not signed/);
   });
@@ -63,15 +63,27 @@ describe("a source that was changed", () => {
     await image("ada/time", "later");
     const unsigned = /say who must have signed it.*--allow-unsigned/;
     await expect(updatedTo(source("ada/time"))).rejects.toThrow(unsigned);
-    expect(await updatedTo(source("ada/time"), { allowUnsigned: true })).toEqual({ by: "nobody" });
+    expect(await updatedTo(source("ada/time"), { allowUnsigned: true })).toMatchObject({
+      signed: { by: "nobody" },
+    });
   });
 
   test("to another tag of an unsigned image is still unsigned, and to another image is asked anew", async () => {
     await image("ada/time", "now");
     await add(source("ada/time"), { allowUnsigned: true });
     registry().image("ada/time", "v2", [await tarLayer(await servlet({ name: "later" }))]);
-    expect(await updatedTo(source("ada/time", ":v2"))).toEqual({ by: "nobody" });
+    expect(await updatedTo(source("ada/time", ":v2"))).toMatchObject({ signed: { by: "nobody" } });
     await image("eve/time", "later");
     await expect(updatedTo(source("eve/time"))).rejects.toThrow(/say who must have signed it/);
   });
+});
+
+test("the tools of a component that was built again are compared", async () => {
+  const components = "test/node/components";
+  await mkdir(at("."), { recursive: true });
+  await copyFile(`${components}/low/blocks.wasm`, at("time.wasm"));
+  await add(at("time.wasm"));
+  await copyFile(`${components}/low/waits.wasm`, at("time.wasm"));
+  const { changes } = await updatedTo("../../time.wasm");
+  expect(changes.join("\n")).toMatch(/- tool told[^]*\+ tool run/);
 });
