@@ -225,9 +225,10 @@ export function merge(
       // The bundle step rejects it in static lists; dynamic lists are not known there.
       if (typeof open === "string") continue;
       const name = listedName(tool.name, manifest.prefix);
-      const mode = manifest.tools?.[tool.name]?.task;
+      const { description, task: mode } = manifest.tools?.[tool.name] ?? {};
       const execution = mode && { ...tool.execution, taskSupport: TASK_SUPPORT[mode] };
-      const listed = { ...withPortable(open), name, ...(execution && { execution }) };
+      const facts = { ...(description && { description }), ...(execution && { execution }) };
+      const listed = { ...withPortable(open), name, ...facts };
       const checks = checksOf(servlet, tool);
       const own = { servlet, own: tool.name, tool: listed, ...checks };
       const entry = contributors.reduce<ToolEntry | undefined>(

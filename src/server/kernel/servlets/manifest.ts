@@ -341,6 +341,12 @@ export const manifestSchema = once(() =>
           z.record(
             z.string(),
             z.strictObject({
+              description: z.optional(
+                described(
+                  z.string().check(z.minLength(1), z.maxLength(4000)),
+                  "What it does, for models: in place of its own description, as for components, which have none.",
+                ),
+              ),
               task: z.optional(
                 described(
                   z.enum(["never", "auto", "always", "required"]),
