@@ -90,6 +90,7 @@ class Watched {
   readonly #wanted = new Set<string>();
   #waits = false;
   #fuel = 0;
+  #warnings: string[] = [];
 
   constructor({ env_vars = {} }: Manifest) {
     const references = Object.values(env_vars).flatMap((text) => [...text.matchAll(REFERENCE)]);
@@ -108,8 +109,8 @@ class Watched {
       {},
       { get: (_, name) => (this.#defaults.has(String(name)) ? undefined : "example") },
     ),
-    logLevel: "error",
-    log() {},
+    logLevel: "warn",
+    log: (_servlet, level, text) => void (level === "warn" && this.#warnings.push(text)),
     count: ({ fuel }) => void (this.#fuel += fuel),
     world: {
       ...liveWorld,
@@ -129,6 +130,7 @@ class Watched {
     this.#wanted.clear();
     this.#waits = false;
     this.#fuel = 0;
+    this.#warnings = [];
     const problem = await this.#problemOf(registry, name, args);
     return {
       tool: name,
@@ -143,9 +145,9 @@ class Watched {
     try {
       const entry = await registry.resolve({ kind: "tool", name, input: args });
       return await perform<string | undefined>(entry, this.#context, {
-        ended(result) {
+        ended: (result) => {
           const given = result as CallToolResult;
-          return given.isError ? errorIn(given) : undefined;
+          return given.isError ? this.#reasonOf(errorIn(given)) : undefined;
         },
         waits: allReasons(({ reason }) => {
           const asks = reason.kind === "input" ? Object.values(reason.asks) : [];
@@ -156,6 +158,12 @@ class Watched {
     } catch (error) {
       return Fault.from(error).message;
     }
+  }
+
+  /** What a servlet has logged before it crashed says more than that it did. */
+  #reasonOf(error: string): string {
+    const isCrash = error.startsWith("The servlet crashed") && this.#warnings.length > 0;
+    return isCrash ? `${error} Its log: ${this.#warnings.join(" ")}` : error;
   }
 
   #refuse(...wanted: string[]): Promise<never> {

@@ -21,7 +21,7 @@ import { FREE_CPU_MS, kilobytes, tokensOfTools, WORKER_BYTES } from "./table.ts"
 const WIDTH = 100;
 const PAGE = 65536;
 /** Maximum length of a servlet's error in the report. */
-const PROBLEM_CHARACTERS = 100;
+const PROBLEM_CHARACTERS = 200;
 /** Approximate CPU time of the server itself for a request, as measured on one machine. */
 const SERVER_CPU_MS = 1;
 

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -130,6 +130,21 @@ describe("what calls cost", () => {
   });
 });
 
+test("a crash is told with what the servlet has logged before", async () => {
+  const folder = await mkdtemp(join(".bundle", "test-crash-"));
+  try {
+    await copyFile("test/node/components/low/waits.wasm", join(folder, "waits.wasm"));
+    const options = { languages: LANGUAGES, cache: ".bundle", progress: () => {} };
+    const [member] = await makeBundle({ ...options, folders: [folder] });
+    const { tools } = await costOf(member!);
+    expect(tools.find(({ tool }) => tool === "run")?.problem).toMatch(
+      /^The servlet crashed .* Its log: the component broke a rule .*task\.return/,
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 describe("the rows of the report", () => {
   const rowsOf = (cost: Cost) => Object.fromEntries(costRows(cost, 10_240));
   const quick = { tool: "quick", ms: 0.5, fuel: 12_345, wanted: [] };
@@ -161,7 +176,7 @@ describe("the rows of the report", () => {
     expect(costRows({ tools }, 0).slice(0, 3)).toEqual([
       ["calls", "quick: 0.50 ms, 12,345 of fuel"],
       ["", "fetches: 1.0 ms, up to an HTTP request that it did not get"],
-      ["", `fails: 1.0 ms, and ended with an error: ${"x".repeat(100)}…`],
+      ["", `fails: 1.0 ms, and ended with an error: ${"x".repeat(200)}…`],
     ]);
   });
 
