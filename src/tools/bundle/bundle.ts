@@ -33,8 +33,7 @@ import { scan, type FoundServlet, type Places } from "./scan.ts";
 import { loadInterpreted } from "./interpreted.ts";
 import type { Language, Load } from "./language.ts";
 import { isComponent } from "./component/component.ts";
-import { asPlugin } from "./component/plugin.ts";
-import { policyWarnings } from "./component/policy.ts";
+import { asPlugin, componentWarnings } from "./component/plugin.ts";
 import { build, isInterpreted } from "./source.ts";
 import { viewDocuments, viewScripts, type ViewDocument } from "./views.ts";
 import { skillsIn, type SkillArchive } from "./skills.ts";
@@ -253,7 +252,10 @@ async function makeReady(
     size,
     archives,
     views,
-    warnings: [...warnings, ...(isComponent(built) ? await policyWarnings(found.place) : [])],
+    warnings: [
+      ...warnings,
+      ...(isComponent(built) ? await componentWarnings(built, found.place) : []),
+    ],
     neverWaits: pluginNeverWaits({ wasm, dialect }, found.manifest),
     mayAsk: pluginMayAsk(wasm),
     ...(remedy !== undefined && { remedy }),

@@ -22,6 +22,8 @@ import {
 } from "./component.ts";
 import { glueOf } from "./glue.ts";
 import { LIBRARY } from "./library.ts";
+import { policyWarnings } from "./policy.ts";
+import { leftOut } from "./tools.ts";
 
 type ModuleInstance = ComponentOutline["instances"][number];
 interface Place {
@@ -61,6 +63,16 @@ export async function asPlugin(
   const plugin = await withComponent(() => pluginOf(wasm, variables));
   await writeWhole(path, plugin);
   return plugin;
+}
+
+/** Warnings about a component and the policy in its folder. */
+export async function componentWarnings(component: Uint8Array, folder: string): Promise<string[]> {
+  const names = leftOut(readComponent(component)).join(", ");
+  const why = "which take or return resources, streams or futures: export functions of values";
+  return [
+    ...(names === "" ? [] : [`no tools are made of ${names}, ${why}`]),
+    ...(await policyWarnings(folder)),
+  ];
 }
 
 /** Digest of everything that a plugin depends on, other than its component and its variables. */

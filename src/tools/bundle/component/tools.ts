@@ -140,15 +140,25 @@ const MOST_TOOLS = 200;
 /** Parts of the types of all tools: each has a place in a schema, and code. So many are compiled in ten seconds. */
 const MOST_PARTS = 10_000;
 
-/** The exported functions that are tools. Throws a `Refusal` for none, and for too many. */
-export function componentTools({ exports }: ComponentOutline): Exported[] {
-  const found = exports.filter(
-    ({ interface: from = "", name, function: { type } }) =>
+/** The exported functions that are for callers. */
+const exportedBy = ({ exports }: ComponentOutline): Exported[] =>
+  exports.filter(
+    ({ interface: from = "", name }) =>
       !from.startsWith("wasi:") &&
       // componentize-py calls it while it builds a component.
-      !(from === "exports" && name === "init") &&
-      ![type.result, ...type.params.map((one) => one.type)].some(hasHandle),
+      !(from === "exports" && name === "init"),
   );
+
+const passesHandle = ({ function: { type } }: Exported): boolean =>
+  [type.result, ...type.params.map((one) => one.type)].some(hasHandle);
+
+/** The names of exported functions that are no tools, as they take or give what no JSON can stand for. */
+export const leftOut = (outline: ComponentOutline): string[] =>
+  exportedBy(outline).filter(passesHandle).map(toolName);
+
+/** The exported functions that are tools. Throws a `Refusal` for none, and for too many. */
+export function componentTools(outline: ComponentOutline): Exported[] {
+  const found = exportedBy(outline).filter((one) => !passesHandle(one));
   if (found.length > MOST_TOOLS)
     throw new Refusal(
       `the component exports ${found.length} functions, and at most ${MOST_TOOLS} can be tools: export fewer`,

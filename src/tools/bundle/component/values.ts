@@ -4,7 +4,6 @@ import {
   alignOf,
   casesOf,
   contentOffset,
-  flagsSize,
   flat,
   offsetsOf,
   sequenceOf,

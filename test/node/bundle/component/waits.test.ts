@@ -2,9 +2,13 @@
  * Components for WASI 0.3, whose functions wait: the one in test/node/components/async, which Rust has made, and one that
  * is written by hand.
  */
+import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Script, ServletUnderTest } from "../../../../src/tools/testing/index.ts";
+import { bundling } from "../bundling.ts";
 import { inResult, loaded } from "./loaded.ts";
+
+const { bundle } = bundling();
 
 let servlet: ServletUnderTest;
 beforeAll(async () => {
@@ -69,6 +73,12 @@ describe("values", () => {
     expect(await valueOf("add", { a: 1, b: 2 })).toBe(3);
     const { tools } = await servlet.list();
     expect(tools.map(({ name }) => name)).not.toContain("streams");
+    const [member] = await bundle({
+      "waits.wasm": await readFile("test/node/components/async/waits.wasm"),
+    });
+    expect(member!.warnings).toContain(
+      "no tools are made of streams, which take or return resources, streams or futures: export functions of values",
+    );
   });
 });
 
