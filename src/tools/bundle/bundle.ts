@@ -205,6 +205,9 @@ async function readAll(
   return new Map(read.flat());
 }
 
+/** The optimiser takes five seconds for a mebibyte. */
+const SLOW_BYTES = 5 << 20;
+
 async function makeReady(
   found: FoundServlet,
   load: Load | undefined,
@@ -217,7 +220,9 @@ async function makeReady(
   const built = await build(found.source, cache, tell);
   const plugin = await asPlugin(built, found.manifest, cache, tell);
   const how = { ...preparation, optimise: optimise || isShared };
-  const prepared = await prepare(plugin, how, cache, tell);
+  const isSlow = how.optimise && plugin.length > SLOW_BYTES;
+  const slow = isSlow ? `, which takes minutes for ${plugin.length >> 20} MiB, once` : "";
+  const prepared = await prepare(plugin, how, cache, (doing) => tell(`${doing}${slow}`));
   if (keepsState(found.manifest) && prepared.unrestorable !== undefined) {
     throw new Refusal(
       `its state cannot be kept, as ${prepared.unrestorable}: build it without, or remove "state" from servlet.json`,
