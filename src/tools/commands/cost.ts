@@ -163,7 +163,8 @@ class Watched {
   /** What a servlet has logged before it crashed says more than that it did. */
   #reasonOf(error: string): string {
     const isCrash = error.startsWith("The servlet crashed") && this.#warnings.length > 0;
-    return isCrash ? `${error} Its log: ${this.#warnings.join(" ")}` : error;
+    if (!isCrash) return error;
+    return `${error} Its log: ${this.#warnings.join(" ").replaceAll(/\s+/g, " ").trim()}`;
   }
 
   #refuse(...wanted: string[]): Promise<never> {
