@@ -169,11 +169,13 @@ describe("counters of the server", () => {
     });
   });
 
+  const noon = Date.UTC(2026, 1, 1, 12);
+  const one = { by: "", name: "", sums: { ...noSums(), runs: 1 } };
+  const HOUR = 3_600_000;
+
   test("are written by minute alone while an hour passes, and are kept if the clock is set back", async () => {
     await runInDurableObject(objectOf(), (_one, { storage }) => {
       const rows = new CountRows(storage.sql);
-      const noon = Date.UTC(2026, 1, 1, 12);
-      const one = { by: "", name: "", sums: { ...noSums(), runs: 1 } };
       rows.add(noon, [one]);
       rows.add(noon + 59 * 60_000, [one]);
       const spans = (): unknown[] =>
@@ -188,6 +190,23 @@ describe("counters of the server", () => {
       rows.add(noon + 120 * 60_000, [one]);
       const runs = rows.list("day", "", 0).map(({ sums }) => sums.runs);
       expect(runs).toEqual([2, 2, 1]);
+    });
+  });
+
+  test("write one row of an hour for each name, however many minutes have rows of it", async () => {
+    await runInDurableObject(objectOf(), (_one, { storage }) => {
+      let written = 0;
+      const exec: SqlStorage["exec"] = (...query) => {
+        const cursor = storage.sql.exec<any>(...query);
+        written += cursor.rowsWritten;
+        return cursor;
+      };
+      const rows = new CountRows({ exec } as SqlStorage);
+      for (let minute = 0; minute < 60; minute++) rows.add(noon + minute * 60_000, [one]);
+      written = 0;
+      rows.add(noon + HOUR, [one]);
+      expect(written).toBe(2);
+      expect(rows.list("day", "", 0).map(({ sums }) => sums.runs)).toEqual([60, 1]);
     });
   });
 });

@@ -26,6 +26,16 @@ const FINER: Partial<Record<UsageSpan, UsageSpan>> = { day: "hour", month: "day"
 
 const stepOf = (span: UsageSpan, at: number): number => at - (at % SPANS[span].step);
 
+/** The sums of these rows in the steps of this span. */
+function joined(span: UsageSpan, rows: readonly CountRow[]): CountRow[] {
+  const steps = new Map<string, CountRow>();
+  for (const { start: at, by, name, sums } of rows) {
+    const row = { start: stepOf(span, at), by, name, sums: noSums() };
+    addSums(steps.getOrInsert(`${row.start} ${by} ${name}`, row).sums, sums);
+  }
+  return [...steps.values()];
+}
+
 export class CountRows {
   readonly #sql: SqlStorage;
 
@@ -50,14 +60,8 @@ export class CountRows {
     const added = this.#stored("span = ? AND by = ? AND start > ?", span, by, since);
     const finer = FINER[span];
     if (finer === undefined) return added;
-    const others = new Map<string, CountRow>();
-    for (const { start: at, name, sums } of this.list(finer, by, this.#end(span) - 1)) {
-      const start = stepOf(span, at);
-      if (start <= since) continue;
-      const row = { start, by, name, sums: noSums() };
-      addSums(others.getOrInsert(`${start} ${name}`, row).sums, sums);
-    }
-    return [...added, ...others.values()];
+    const others = joined(span, this.list(finer, by, this.#end(span) - 1));
+    return [...added, ...others.filter(({ start }) => start > since)];
   }
 
   /** Deletes the counters of this name in one dimension. */
@@ -70,7 +74,7 @@ export class CountRows {
     const begun = stepOf(span, now);
     const over = "span = ? AND start >= ? AND start < ?";
     const rows = this.#stored(over, FINER[span]!, this.#end(span), begun);
-    for (const row of rows) this.#addTo(span, { ...row, start: stepOf(span, row.start) });
+    for (const row of joined(span, rows)) this.#addTo(span, row);
   }
 
   /** The end of the last step with rows. */
