@@ -189,7 +189,7 @@ describe("counters of the server", () => {
       rows.add(noon, [one]);
       rows.add(noon + 120 * 60_000, [one]);
       const runs = rows.list("day", "", 0).map(({ sums }) => sums.runs);
-      expect(runs).toEqual([2, 2, 1]);
+      expect(runs).toEqual([3, 1, 1]);
     });
   });
 
@@ -209,4 +209,26 @@ describe("counters of the server", () => {
       expect(rows.list("day", "", 0).map(({ sums }) => sums.runs)).toEqual([60, 1]);
     });
   });
+
+  test.each([26 * HOUR, 365 * 24 * HOUR])(
+    "are those of their own time after the clock was %i ms ahead",
+    async (aheadMs) => {
+      await runInDurableObject(objectOf(), (_one, { storage }) => {
+        const rows = new CountRows(storage.sql);
+        rows.add(noon + aheadMs, [one]);
+        rows.add(noon + aheadMs + 24 * HOUR, [one]);
+        const times = [0, 60_000, HOUR, 2 * HOUR];
+        for (const time of times) rows.add(noon + time, [one]);
+        const now = noon + 2 * HOUR;
+        const runsOf = (span: UsageSpan) =>
+          rows
+            .list(span, "", now - SPANS[span].ms)
+            .filter(({ start }) => start <= now)
+            .map(({ sums }) => sums.runs);
+        expect(runsOf("hour")).toEqual([1]);
+        expect(runsOf("day")).toEqual([2, 1, 1]);
+        expect(runsOf("month")).toEqual([4]);
+      });
+    },
+  );
 });

@@ -48,11 +48,13 @@ export class CountRows {
   add(now: number, counted: readonly Omit<CountRow, "start">[]): void {
     this.#addUp("day", now);
     this.#addUp("month", now);
-    for (const [span, { ms, step }] of Object.entries(SPANS))
+    for (const span of Object.keys(SPANS) as UsageSpan[]) {
+      const { ms, step } = SPANS[span];
       this.#sql.exec("DELETE FROM counts WHERE span = ? AND start < ?", span, now - ms - step);
-    // The clock may have been set back to an hour that has its row.
-    const start = Math.max(stepOf("hour", now), this.#end("day"));
-    for (const one of counted) this.#addTo("hour", { ...one, start });
+      // The clock may have been set back to an hour or day that is added up already.
+      if (span !== "hour" && now >= this.#end(span)) continue;
+      for (const one of counted) this.#addTo(span, { ...one, start: stepOf(span, now) });
+    }
   }
 
   /** The counters by one dimension in the steps that begin after `since`, in order of time. */
