@@ -61,6 +61,16 @@ describe("counters of an isolate", () => {
     expect(JSON.stringify(counts.take()).length).toBeLessThan(5000);
   });
 
+  test("have each object whose state was deleted, however many there are", () => {
+    const counts = new Counts(10);
+    const of = { servlet: "hello", caller: "ada" };
+    for (let nth = 0; nth < 20; nth++) counts.setStored({ ...of, object: `full ${nth}`, bytes: 1 });
+    for (let nth = 0; nth < 20; nth++) counts.setStored({ ...of, object: `${nth}`, bytes: 0 });
+    const { stored } = counts.take()!;
+    expect(stored.filter(({ bytes }) => bytes > 0)).toHaveLength(10);
+    expect(stored.filter(({ bytes }) => bytes === 0)).toHaveLength(20);
+  });
+
   test("are sent by a later call where the first was stopped, also after the clock was set back", async () => {
     onTestFinished(() => void vi.restoreAllMocks());
     const error = vi.spyOn(console, "error").mockImplementation(() => {});
@@ -231,4 +241,29 @@ describe("counters of the server", () => {
       });
     },
   );
+
+  test("have no sizes and waiting calls of a caller who was forgotten a moment ago", async () => {
+    const usage = env.USAGE!.getByName(crypto.randomUUID());
+    await usage.forget("ada");
+    const of = { servlet: "hello", caller: "ada" };
+    const until = Date.now() + HOUR;
+    await usage.add({
+      ...taken,
+      stored: [{ ...of, object: "one", bytes: 7 }],
+      waiting: [{ ...of, task: "one", tool: "greet", until }],
+    });
+    expect(await usage.report("hour", "caller")).toMatchObject({ named: [], bytes: 0, waiting: 0 });
+  });
+
+  test("have no row of a call that does not wait any more", async () => {
+    const usage = env.USAGE!.getByName(crypto.randomUUID());
+    const waiting = { servlet: "hello", caller: "ada", task: "one", tool: "greet", until: 0 };
+    await usage.add({ ...taken, waiting: [{ ...waiting, until: Date.now() + HOUR }] });
+    expect(await usage.waitingOf("caller", "ada")).toBe(1);
+    await usage.add({ ...taken, waiting: [waiting] });
+    const rows = await runInDurableObject(usage, (_one, { storage }) =>
+      storage.sql.exec("SELECT * FROM waiting").toArray(),
+    );
+    expect(rows).toEqual([]);
+  });
 });

@@ -159,10 +159,14 @@ export class Counts {
     this.#errors.set(key, { ...error, count: count + error.count });
   }
 
-  /** Ignores an object above the limit: it is counted when it next stores something. */
+  /**
+   * Ignores an object above the limit: it is counted when it next stores something. An object that has nothing stored
+   * any more may never send another size.
+   */
   setStored(stored: StoredSize): void {
-    if (this.#stored.has(stored.object) || this.#stored.size < this.#most)
-      this.#stored.set(stored.object, { ...stored, ...briefly(stored) });
+    const { object, bytes } = stored;
+    if (bytes === 0 || this.#stored.has(object) || this.#stored.size < this.#most)
+      this.#stored.set(object, { ...stored, ...briefly(stored) });
   }
 
   setWaiting(waiting: WaitStatus): void {

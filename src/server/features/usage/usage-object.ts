@@ -112,9 +112,10 @@ export class Usage extends DurableObject<UsageEnv> {
         })),
         ...named.filter(({ by, name }) => by !== "caller" || isKnown(name)),
       ]);
-      this.#setStored(stored);
-      this.#setWaiting(waiting, now);
-      for (const one of errors.filter(({ caller }) => isKnown(caller))) {
+      const isOfKnown = ({ caller }: { caller: string }) => isKnown(caller);
+      this.#setStored(stored.filter(isOfKnown));
+      this.#setWaiting(waiting.filter(isOfKnown), now);
+      for (const one of errors.filter(isOfKnown)) {
         const { servlet, tool, outcome, message, count, last, caller, task } = one;
         this.#sql.exec(
           `INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -163,7 +164,8 @@ export class Usage extends DurableObject<UsageEnv> {
   #setWaiting(waiting: readonly WaitStatus[], now: number): void {
     for (const { task, servlet, tool, caller, until } of waiting) {
       const row = [task, servlet, tool, caller, until];
-      this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
+      if (until === 0) this.#sql.exec("DELETE FROM waiting WHERE task = ?", task);
+      else this.#sql.exec("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?)", ...row);
     }
     if (!isDue(waiting.length, limits.waitingTasks)) return;
     this.#sql.exec("DELETE FROM waiting WHERE until <= ?", now);
