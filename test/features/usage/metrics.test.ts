@@ -6,6 +6,7 @@ import { countingIn } from "../../../src/server/features/usage/counting.ts";
 import { Counts, type CountsBatch } from "../../../src/server/features/usage/counts.ts";
 import type { CountedRun } from "../../../src/server/kernel/observe/counted.ts";
 import { Metrics, metricsFrom } from "../../../src/server/features/usage/metrics.ts";
+import { Usage } from "../../../src/server/features/usage/usage-object.ts";
 import { eventually } from "../../worker/waiting.ts";
 
 type Json = Record<string, any>;
@@ -155,6 +156,16 @@ test("runs are counted by tool only if metrics are exported, and copies forward 
     { servlet: "hello", tool: "greet", ms: 6, outcomes: { returned: 1, waits: 1 } },
   ]);
 });
+
+test("metrics are exported again after the clock was a year ahead", () =>
+  runInDurableObject(env.USAGE!.getByName(crypto.randomUUID()), async (_usage, state) => {
+    const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_COLLECTOR: {} };
+    const usage = new Usage(state, { ...env, ...settings } as typeof env);
+    await state.storage.setAlarm(Date.now() + 365 * 24 * HOUR);
+    await usage.add(taken([run()]));
+    expect(await state.storage.getAlarm()).toBeLessThanOrEqual(Date.now() + 60_000);
+    await state.storage.deleteAlarm();
+  }));
 
 test("a server exports metrics if a collector is named and reachable", () => {
   const OTEL_EXPORTER_OTLP_ENDPOINT = "http://collector:4318";

@@ -135,8 +135,10 @@ export class Usage extends DurableObject<UsageEnv> {
       writeCalls((caller) => isKnown(usageName(caller)));
       this.#metrics?.add(taken, now);
     });
-    if (this.#metrics && !(await this.#alarm.isPlanned()))
-      await this.#alarm.set(now + this.#metrics.intervalMs);
+    if (this.#metrics === undefined) return;
+    // The clock may have been set back since the alarm was set.
+    const next = now + this.#metrics.intervalMs;
+    if (!(await this.#alarm.isPlanned(next + limits.clockSlackMs))) await this.#alarm.set(next);
   }
 
   /** Exports metrics at each interval after the first count, even without changes: a gap would look like an outage. */

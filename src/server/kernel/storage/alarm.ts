@@ -28,10 +28,13 @@ export class Alarm {
     return this.#storage.setAlarm(Math.max(Math.ceil(at), this.isRinging ? earliest + 1 : 0));
   }
 
-  /** True if it is set and can still fire: one that is `limits.lateAlarmMs` overdue is lost. */
-  async isPlanned(): Promise<boolean> {
+  /**
+   * True if it is set, to this Unix time in ms at the latest, and can still fire: one that is `limits.lateAlarmMs` overdue
+   * is lost.
+   */
+  async isPlanned(latest = Infinity): Promise<boolean> {
     const at = await this.#storage.getAlarm();
-    return at !== null && at > Date.now() - limits.lateAlarmMs;
+    return at !== null && at > Date.now() - limits.lateAlarmMs && at <= latest;
   }
 
   /**
