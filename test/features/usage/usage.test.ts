@@ -255,6 +255,17 @@ describe("counters of the server", () => {
     expect(await usage.report("hour", "caller")).toMatchObject({ named: [], bytes: 0, waiting: 0 });
   });
 
+  test("list new errors after the clock was a year ahead", async () => {
+    const usage = env.USAGE!.getByName(crypto.randomUUID());
+    const error = { servlet: "hello", tool: "greet", outcome: "trapped", count: 1, task: null };
+    const errorAt = (last: number, message: string) => ({ ...error, caller: "ada", last, message });
+    const later = Date.now() + 365 * 24 * HOUR;
+    const errors = Array.from({ length: limits.shownErrors }, (_, nth) => errorAt(later, `${nth}`));
+    await usage.add({ ...taken, errors });
+    await usage.add({ ...taken, errors: [errorAt(Date.now(), "new")] });
+    expect((await usage.errors()).map(({ message }) => message)).toEqual(["new"]);
+  });
+
   test("have no row of a call that does not wait any more", async () => {
     const usage = env.USAGE!.getByName(crypto.randomUUID());
     const waiting = { servlet: "hello", caller: "ada", task: "one", tool: "greet", until: 0 };

@@ -130,7 +130,9 @@ export class Usage extends DurableObject<UsageEnv> {
           task,
         );
       }
-      this.#sql.exec("DELETE FROM failures WHERE last < ?", now - SPANS.month.ms);
+      // Errors of a clock that was ahead would be the newest, and displace all others.
+      const kept = [now - SPANS.month.ms, now + SPANS.day.ms];
+      this.#sql.exec("DELETE FROM failures WHERE last NOT BETWEEN ? AND ?", ...kept);
       this.#keepMost("failures", "servlet, tool, outcome, message", "last", limits.shownErrors);
       writeCalls((caller) => isKnown(usageName(caller)));
       this.#metrics?.add(taken, now);
