@@ -563,15 +563,16 @@ function newSink(stream: u32, outcome: u32 = 0, body: u32 = 0): u32 {
   return sink;
 }
 
-/** Takes what a writable end has in its buffer. */
+/** Takes what is left in the buffer of a writable end. */
 function writeToHost(writer: u32, sink: u32): void {
+  const copied = slot(writer, PROGRESS);
   const length = slot(writer, LENGTH);
   const stream = slot(sink, SINK_STREAM);
   const body = slot(sink, SINK_BODY);
   // Trailers that are an error: the body is not whole.
   if (body != 0 && load<u8>(slot(writer, BUFFER)) != 0) setSlot(body, 5, 1);
   if (stream != 0 && kindOf(stream) == BODY && slot(slot(stream, 1), 6) != 0) return endCopy(writer, DROPPED);
-  const error = stream == 0 ? 0 : writeTo(stream, slot(writer, BUFFER), length);
+  const error = stream == 0 ? 0 : writeTo(stream, slot(writer, BUFFER) + copied, length - copied);
   if (error == 0) setSlot(writer, PROGRESS, length);
   else setOutcome(sink, OUTCOME_OF, fileError(error));
   endCopy(writer, error == 0 ? COMPLETED : DROPPED);

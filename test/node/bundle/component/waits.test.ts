@@ -273,6 +273,7 @@ describe("functions of the component model", () => {
     ["a write can be read in two parts", "run", 25, 8 << 4],
     ["cancelling the read of a future gives CANCELLED", "run", 26, 2],
     ["a write of which a part was read tells that it was dropped", "run", 27, 1 | (4 << 4)],
+    ["a write of which a part was read is printed to its end", "run", 28, 8 << 4],
     ["a function without a callback waits within", "deep", 0, 1002],
     ["the standard input has ended", "deep", 1, 1],
     ["a timer that is over cannot be cancelled", "deep", 4, 2],
@@ -281,6 +282,10 @@ describe("functions of the component model", () => {
     const { result } = await low.callTool(tool, { kind }, { now: NOW });
     expect(inResult(result)).toBe(value);
     expect(inResult((await low.callTool(tool, { kind }, { now: NOW })).result)).toBe(value);
+  });
+
+  test("a stream of which a part was read is passed on from there", async () => {
+    expect((await low.callTool("run", { kind: 28 })).logs).toEqual(["info: body"]);
   });
 
   test.each<[string, string, number, string]>([

@@ -7,7 +7,10 @@
   (import "wasi:cli/stdin@0.3.2" (instance $stdin
     (export "read-via-stream"
       (func (result (tuple (stream u8) (future (result (error (enum "io" "illegal-byte-sequence" "pipe"))))))))))
-  (core module $memory (memory (export "memory") 2))
+  (import "wasi:cli/stdout@0.3.2" (instance $stdout
+    (export "write-via-stream" (func (param "data" (stream u8))
+      (result (future (result (error (enum "io" "illegal-byte-sequence" "pipe")))))))))
+  (core module $memory (memory (export "memory") 2) (data (i32.const 3072) "headbody"))
   (core instance $m (instantiate $memory))
   (alias core export $m "memory" (core memory $mem))
   (type $bytes (stream u8))
@@ -17,6 +20,7 @@
   (core func $begin (canon lower (func $clock "wait-for") async (memory $mem)))
   (core func $wait-for (canon lower (func $clock "wait-for")))
   (core func $stdin (canon lower (func $stdin "read-via-stream") (memory $mem)))
+  (core func $print (canon lower (func $stdout "write-via-stream")))
   (core func $return (canon task.return (result u64)))
   (core func $return-other (canon task.return (result u32)))
   (core func $cancel-task (canon task.cancel))
@@ -57,6 +61,7 @@
     (import "h" "begin" (func $begin (param i64) (result i32)))
     (import "h" "wait-for" (func $wait-for (param i64)))
     (import "h" "stdin" (func $stdin (param i32)))
+    (import "h" "print" (func $print (param i32) (result i32)))
     (import "h" "return" (func $return (param i64)))
     (import "h" "return-other" (func $return-other (param i32)))
     (import "h" "cancel-task" (func $cancel-task))
@@ -102,14 +107,19 @@
     (func $both (param $ends i64)
       (global.set $reader (i32.wrap_i64 (local.get $ends)))
       (global.set $writer (i32.wrap_i64 (i64.shr_u (local.get $ends) (i64.const 32)))))
+    ;; A write of eight bytes, of which four are read.
+    (func $half
+      (call $both (call $new))
+      (drop (call $write (global.get $writer) (i32.const 3072) (i32.const 8)))
+      (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4))))
     (func $done (param $value i32) (result i32) (call $return (i64.extend_i32_u (local.get $value))) (i32.const 0))
 
     (func (export "run") (param $kind i32) (result i32) (local $one i32)
       (global.set $mode (local.get $kind))
-      (block $27 (block $26 (block $25 (block $24 (block $23 (block $22 (block $21 (block $20 (block $19 (block $18 (block $17 (block $16 (block $15
+      (block $31 (block $30 (block $29 (block $28 (block $27 (block $26 (block $25 (block $24 (block $23 (block $22 (block $21 (block $20 (block $19 (block $18 (block $17 (block $16 (block $15
       (block $14 (block $13 (block $12 (block $11 (block $10 (block $9 (block $8 (block $7 (block $6 (block $5 (block $4
       (block $3 (block $2 (block $1 (block $0
-        (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 (local.get $kind)))
+        (br_table $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 $28 $29 $30 $31 (local.get $kind)))
       ;; 0: no result
       (return (i32.const 0)))
       ;; 1: two results
@@ -204,7 +214,22 @@
       (drop (call $write (global.get $writer) (i32.const 1024) (i32.const 8)))
       (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
       (call $drop-reader (global.get $reader))
-      (call $done (call $cancel-write (global.get $writer))))
+      (return (call $done (call $cancel-write (global.get $writer)))))
+      ;; 28: a stream that is printed after a part of it was read
+      (call $half) (drop (call $print (global.get $reader)))
+      (return (call $done (call $cancel-write (global.get $writer)))))
+      ;; 29: a stream that is read after it was passed on
+      (call $half) (drop (call $print (global.get $reader)))
+      (return (call $done (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))))
+      ;; 30: a write that was read to its end, and dropped
+      (call $half) (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
+      (call $drop-reader (global.get $reader))
+      (return (call $done (call $cancel-write (global.get $writer)))))
+      ;; 31: an empty write before a full read is told
+      (call $both (call $new))
+      (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
+      (drop (call $write (global.get $writer) (i32.const 3072) (i32.const 4)))
+      (call $done (call $write (global.get $writer) (i32.const 3072) (i32.const 0))))
     (func (export "callback") (param $event i32) (param $of i32) (param $payload i32) (result i32)
       (if (i32.eq (global.get $mode) (i32.const 6)) (then (return (i32.const 1))))
       (call $done (i32.add (i32.mul (local.get $event) (i32.const 1000)) (local.get $payload))))
@@ -237,7 +262,7 @@
     (with "m" (instance $m))
     (with "h" (instance
       (export "now" (func $now)) (export "begin" (func $begin)) (export "wait-for" (func $wait-for))
-      (export "stdin" (func $stdin)) (export "return" (func $return)) (export "return-other" (func $return-other))
+      (export "stdin" (func $stdin)) (export "print" (func $print)) (export "return" (func $return)) (export "return-other" (func $return-other))
       (export "cancel-task" (func $cancel-task)) (export "cancel" (func $cancel)) (export "drop" (func $drop))
       (export "new-set" (func $new-set)) (export "wait" (func $wait)) (export "poll" (func $poll))
       (export "drop-set" (func $drop-set)) (export "join" (func $join)) (export "get" (func $get)) (export "set" (func $set))
