@@ -583,6 +583,8 @@ function liftReadable(index: u32, code: u32, sink: u32): void {
   const reader = endOf(index, code);
   if (slot(reader, STATE) != IDLE) trap("a stream or future is passed on while it is read, or after it was read to the end");
   leaveSet(reader);
+  // It is no handle of the component any more.
+  setSlot(reader, 0, OTHER);
   const source = slot(reader, HOST);
   const writer = slot(reader, PEER);
   setSlot(reader, HOST, sink);

@@ -304,6 +304,7 @@ describe("functions of the component model", () => {
     ["reading the writable end", "run", 19, "another end of a stream"],
     ["dropping a future without a value", "run", 21, "the future has no value"],
     ["reading twice at once", "run", 22, "again before that has ended"],
+    ["reading a stream that was passed on", "run", 29, "a handle is of another kind"],
     ["cancelling a task that nobody has cancelled", "run", 24, "task.cancel"],
   ])("%s ends the call, and the log says why", async (_name, tool, kind, why) => {
     const { result, logs } = await low.callTool(tool, { kind }, { now: NOW });
