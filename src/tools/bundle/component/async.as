@@ -415,11 +415,10 @@ function isReader(end: u32): bool {
   return (slot(end, CODE) & 1) == 0;
 }
 
-/** Has an end a buffer for its peer? It keeps a buffer that is partly used until its event is received. */
+/** Has an end a buffer for its peer? A stream's end keeps one that was used until its event is received. */
 function isPending(end: u32): bool {
   if (slot(end, STATE) != COPYING) return false;
-  const copied = slot(end, PROGRESS);
-  return slot(end, EVENT) == 0 || (copied > 0 && copied < slot(end, LENGTH));
+  return slot(end, EVENT) == 0 || (slot(end, CODE) < EVENT_FUTURE_READ && slot(end, PROGRESS) > 0);
 }
 
 /** Sets the event of a read or write. */
@@ -440,8 +439,8 @@ function copy(end: u32, size: u32): void {
   const room = slot(peer, LENGTH) - slot(peer, PROGRESS);
   const count = min(slot(end, LENGTH), room);
   if (room == 0) {
-    // A peer with an empty buffer only wants to know that this end is there.
-    if (isReader(end) || slot(end, LENGTH) > 0) return endCopy(peer, COMPLETED);
+    // A peer with an empty buffer only wants to know that this end is there. Of two empty ones, the write completes.
+    if (isReader(end) || slot(end, LENGTH) > 0 || slot(peer, LENGTH) > 0) return endCopy(peer, COMPLETED);
   } else if (count > 0) {
     const before = slot(peer, PROGRESS);
     const place = slot(peer, BUFFER) + before * size;

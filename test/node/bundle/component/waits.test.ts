@@ -273,6 +273,8 @@ describe("functions of the component model", () => {
     ["a write can be read in two parts", "run", 25, 8 << 4],
     ["cancelling the read of a future gives CANCELLED", "run", 26, 2],
     ["a write of which a part was read tells that it was dropped", "run", 27, 1 | (4 << 4)],
+    ["a write that was read to its end tells that it was dropped", "run", 30, 1 | (8 << 4)],
+    ["an empty write waits where a read is full", "run", 31, 0xffffffff],
     ["a write of which a part was read is printed to its end", "run", 28, 8 << 4],
     ["a function without a callback waits within", "deep", 0, 1002],
     ["the standard input has ended", "deep", 1, 1],
