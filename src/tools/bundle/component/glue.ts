@@ -74,6 +74,7 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     const given = values.map(({ name }) => name).join(", ");
     lines.push(
       ...(of.isAsync ? asyncCall : syncCall)(of, index, params, given),
+      "closeDroppedFiles();",
       "return answer();",
     );
     code.push(`function tool_${index}(): i32 {\n  ${lines.join("\n  ")}\n}`);

@@ -123,7 +123,7 @@ function dropped(handle: u32): void {
   else if (kind < BODY) kfree(addressOf(handle));
 }
 
-// Streams of files. A file stays open until its descriptor and its streams are dropped.
+// Streams of files. A file stays open until its descriptor is dropped, and its streams are dropped or the call ends.
 // A stream: 1 file descriptor, 2 offset, 10 is its descriptor dropped, 11 next in the list
 
 let openFiles: u32 = 0;
@@ -160,6 +160,11 @@ function dropFileStream(dropped: u32): void {
   kfree(slot(dropped, 3));
   kfree(addressOf(dropped));
   if (!isUsed) fd_close(fd);
+}
+
+/** Closes files whose descriptors are dropped at the end of a call, after which their streams are stale. */
+function closeDroppedFiles(): void {
+  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) if (slot(stream, 10) != 0) fd_close(slot(stream, 1));
 }
 
 // Preview 1 takes and gives its structures in the component's memory: at this address, whose bytes are kept meanwhile.

@@ -357,6 +357,11 @@ describe("memory of a component", () => {
     expect([await held(), await held()]).toEqual([0, 1]);
   });
 
+  test("a stream that is left over does not keep its file open", async () => {
+    const left = async () => inResult((await low.callTool("left", {}, { caller: "ida" })).result);
+    expect(await left()).toBe(await left());
+  });
+
   test("a resource that is made as it starts is there in its first call", async () => {
     const begun = async () => (await low.callTool("begun", {}, { caller: "max" })).result;
     expect(inResult(await begun())).toBe(false);

@@ -12,12 +12,15 @@
     (export "[method]output-stream.write-zeroes"
       (func (param "self" u32) (param "len" u64) (result (result (error u64)))))))
   (import "wasi:filesystem/types@0.2.0" (instance $files
+    (export "descriptor" (type (sub resource)))
     (export "[method]descriptor.open-at" (func (param "self" u32) (param "path-flags" u32) (param "path" string)
       (param "open-flags" u32) (param "flags" u32) (result (result u32 (error u8)))))
     (export "[method]descriptor.read-via-stream"
       (func (param "self" u32) (param "offset" u64) (result (result u32 (error u8)))))
     (export "[method]descriptor.write-via-stream"
       (func (param "self" u32) (param "offset" u64) (result (result u32 (error u8)))))))
+  (alias export $files "descriptor" (type $descriptor))
+  (core func $drop (canon resource.drop $descriptor))
   (core module $memory
     (memory (export "memory") 2)
     (data (i32.const 8) "0123456789abcdefghijklmnopqrstuvwxyz")
@@ -36,6 +39,7 @@
   (core func $writer (canon lower (func $files "[method]descriptor.write-via-stream") (memory $mem)))
   (core module $main
     (import "m" "memory" (memory 2))
+    (import "h" "drop" (func $drop (param i32)))
     (import "h" "later" (func $later (param i64) (result i32)))
     (import "h" "ready" (func $ready (param i32) (result i32)))
     (import "h" "skip" (func $skip (param i32 i64 i32)))
@@ -78,10 +82,17 @@
       (call $writer (i32.load (i32.const 3076)) (i64.const 0) (i32.const 3088))
       (if (i32.eqz (i32.load (i32.const 4096))) (then (i32.store (i32.const 4096) (i32.load (i32.const 3092)))))
       (call $zeroes (i32.load (i32.const 4096)) (i64.const 3) (i32.const 3104))
-      (i32.load8_u (i32.const 3104))))
+      (i32.load8_u (i32.const 3104)))
+    ;; Leaves a stream of a file whose descriptor it drops, and tells its number.
+    (func (export "left") (result i32)
+      (call $open (i32.const 29) (i32.const 0) (i32.const 2048) (i32.const 4) (i32.const 1) (i32.const 3) (i32.const 3072))
+      (call $writer (i32.load (i32.const 3076)) (i64.const 0) (i32.const 3088))
+      (call $drop (i32.load (i32.const 3076)))
+      (i32.load (i32.const 3076))))
   (core instance $i (instantiate $main
     (with "m" (instance $m))
     (with "h" (instance
+      (export "drop" (func $drop))
       (export "later" (func $later))
       (export "ready" (func $ready))
       (export "skip" (func $skip))
@@ -96,5 +107,7 @@
   (export "moved" (func $moved))
   (func $held (result u8) (canon lift (core func $i "held")))
   (export "held" (func $held))
+  (func $left (result u32) (canon lift (core func $i "left")))
+  (export "left" (func $left))
   (func $begun (result bool) (canon lift (core func $i "begun")))
   (export "begun" (func $begun)))
