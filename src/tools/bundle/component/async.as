@@ -9,8 +9,8 @@
 // apart.
 //
 // Core modules import `canon_X`, a built-in of the component model, `wasi3_X`, a function of WASI 0.3, and `begin3_X`, its
-// asynchronous form, which returns a subtask. Parameters named `context`, `code`, `size` and `isAsync` are not theirs: glue.ts
-// gives them, as the component defines them.
+// asynchronous form, which returns a subtask. Parameters named `context`, `code`, `size` and `isAsync`, and the `length` of a
+// future, are not imported: imports.ts fills them in, as the component defines them.
 //
 // The index of a handle is its record without the lowest three bits, which are 0: 28 bits, as the component model requires.
 
@@ -29,7 +29,7 @@ const SUBTASK_DEADLINE: u32 = 6;
 const SUBTASK_RESPONSE: u32 = 6;
 /** Address of the result. */
 const SUBTASK_RESULT: u32 = 7;
-/** The `which` of its result. */
+/** The `currentRealloc` for its result. */
 const SUBTASK_REALLOC: u32 = 8;
 
 // Slots of an end of a stream or future, which is a waitable.
@@ -99,7 +99,7 @@ function beginTrap(): void {
   text("the component broke a rule of the component model, so rebuild it with newer tools: ");
 }
 
-function endCall(): void {
+function abortCall(): void {
   log_warn(endOut());
   unreachable();
 }
@@ -232,7 +232,7 @@ function waitForProgress(): void {
   if (progress(true)) return;
   beginOut();
   text("the component waits for an event that cannot come, as no timer or request is pending: write to the other end of the stream or future that it reads, or drop that end");
-  endCall();
+  abortCall();
 }
 
 function canon_waitable_set_wait(index: u32, to: u32): u32 {
@@ -260,7 +260,7 @@ function newSubtask(kind: u32, what: u64, result: u32): u32 {
   setSlot(subtask, SUBTASK_NEXT, pendingSubtasks);
   setSlot(subtask, SUBTASK_DEADLINE, what);
   setSlot(subtask, SUBTASK_RESULT, result);
-  setSlot(subtask, SUBTASK_REALLOC, which);
+  setSlot(subtask, SUBTASK_REALLOC, currentRealloc);
   pendingSubtasks = subtask;
   return subtask;
 }
@@ -310,10 +310,10 @@ function progress(mayWait: bool): bool {
 function resolveSubtask(subtask: u32): bool {
   removePending(subtask);
   if (slot(subtask, 0) == REQUEST_SUBTASK) {
-    const before = which;
-    which = slot(subtask, SUBTASK_REALLOC);
+    const before = currentRealloc;
+    currentRealloc = slot(subtask, SUBTASK_REALLOC);
     respond(slot(subtask, SUBTASK_RESPONSE), slot(subtask, SUBTASK_RESULT));
-    which = before;
+    currentRealloc = before;
   }
   setSlot(subtask, EVENT, EVENT_SUBTASK);
   setSlot(subtask, PAYLOAD, RETURNED);
@@ -392,7 +392,7 @@ function canon_copy(index: u32, buffer: u32, length: u32, code: u32, size: u32, 
 function canon_cancel(index: u32, code: u32): u32 {
   const end = endOf(index, code);
   if (slot(end, STATE) != COPYING) trap("a read or write is cancelled that is not pending");
-  if (slot(end, EVENT) == 0) endCopy(end, CANCELLED);
+  if (slot(end, EVENT) == 0) setCopyEvent(end, CANCELLED);
   return takePendingEvent(end);
 }
 
@@ -406,7 +406,7 @@ function canon_drop(index: u32, code: u32): void {
   else if (peer != 0) {
     setSlot(peer, PEER, 0);
     if (slot(peer, HOST) != 0) closeReader(peer);
-    else if (isPending(peer)) endCopy(peer, DROPPED);
+    else if (isPending(peer)) setCopyEvent(peer, DROPPED);
   }
   kfree(addressOf(end));
 }
@@ -415,14 +415,14 @@ function isReader(end: u32): bool {
   return (slot(end, CODE) & 1) == 0;
 }
 
-/** Has an end a buffer for its peer? A stream's end keeps one that was used until its event is received. */
+/** True if an end has a buffer for its peer. A stream's end keeps a used buffer until its event is received. */
 function isPending(end: u32): bool {
   if (slot(end, STATE) != COPYING) return false;
   return slot(end, EVENT) == 0 || (slot(end, CODE) < EVENT_FUTURE_READ && slot(end, PROGRESS) > 0);
 }
 
 /** Sets the event of a read or write. */
-function endCopy(end: u32, result: u32): void {
+function setCopyEvent(end: u32, result: u32): void {
   const code = slot(end, CODE);
   setSlot(end, EVENT, code);
   setSlot(end, PAYLOAD, code >= EVENT_FUTURE_READ ? result : result | (slot(end, PROGRESS) << 4));
@@ -432,7 +432,7 @@ function endCopy(end: u32, result: u32): void {
 function copy(end: u32, size: u32): void {
   const peer = slot(end, PEER);
   if (isReader(end) && slot(end, HOST) != 0) return readFromHost(end);
-  if (peer == 0) return endCopy(end, DROPPED);
+  if (peer == 0) return setCopyEvent(end, DROPPED);
   if (slot(peer, HOST) != 0) return writeToHost(end, slot(peer, HOST));
   if (!isPending(peer)) return;
   if (size == ALIASED) trap("the component reads a stream or future that it writes itself, whose elements are not numbers");
@@ -440,7 +440,7 @@ function copy(end: u32, size: u32): void {
   const count = min(slot(end, LENGTH), room);
   if (room == 0) {
     // A peer with an empty buffer only wants to know that this end is there. Of two empty ones, the write completes.
-    if (isReader(end) || slot(end, LENGTH) > 0 || slot(peer, LENGTH) > 0) return endCopy(peer, COMPLETED);
+    if (isReader(end) || slot(end, LENGTH) > 0 || slot(peer, LENGTH) > 0) return setCopyEvent(peer, COMPLETED);
   } else if (count > 0) {
     const before = slot(peer, PROGRESS);
     const place = slot(peer, BUFFER) + before * size;
@@ -448,9 +448,9 @@ function copy(end: u32, size: u32): void {
     memory.copy(isReader(end) ? own : place, isReader(end) ? place : own, count * size);
     setSlot(end, PROGRESS, count);
     setSlot(peer, PROGRESS, before + count);
-    endCopy(peer, COMPLETED);
+    setCopyEvent(peer, COMPLETED);
   }
-  endCopy(end, COMPLETED);
+  setCopyEvent(end, COMPLETED);
 }
 
 // Sources and sinks of the host
@@ -509,17 +509,24 @@ function putStream(to: u32, source: u32, offset: u32): void {
   store<u32>(to, outcome >> 3, 4);
 }
 
+/** Puts a stream of bytes in a block of the kernel, whose outcome is known to be no error. */
+function putBytes(to: u32, block: u32, length: u32, offset: u32): void {
+  const source = make(BYTES, block, length);
+  putStream(to, source, offset);
+  setOutcome(source, OUTCOME_OF, 0);
+}
+
 function readFromHost(reader: u32): void {
   const source = slot(reader, HOST);
   const buffer = slot(reader, BUFFER);
   const length = slot(reader, LENGTH);
   if (slot(source, 0) == OUTCOME) {
     if (slot(source, OUTCOME_KNOWN) != 0) putOutcome(source, buffer, reader);
-  } else if (length == 0) endCopy(reader, COMPLETED);
+  } else if (length == 0) setCopyEvent(reader, COMPLETED);
   else {
     const count = take(source, buffer, length);
     setSlot(reader, PROGRESS, count);
-    endCopy(reader, count == 0 ? DROPPED : COMPLETED);
+    setCopyEvent(reader, count == 0 ? DROPPED : COMPLETED);
   }
 }
 
@@ -531,7 +538,7 @@ function putOutcome(outcome: u32, to: u32, reader: u32): void {
   store<u8>(to + offset, error != 0 ? error - 1 : 0);
   // All that a code may hold is an option: none.
   if (error != 0 && offset != CLI_ERROR) store<u8>(to + offset * 2, 0);
-  endCopy(reader, COMPLETED);
+  setCopyEvent(reader, COMPLETED);
 }
 
 /** Takes elements from a source, and gives their number: 0 at its end, after which its outcome is known. */
@@ -553,7 +560,7 @@ function dropSource(source: u32): void {
     return;
   }
   setOutcome(source, OUTCOME_OF, 0);
-  dropped(source);
+  dropHandle(source);
 }
 
 function newSink(stream: u32, outcome: u32 = 0, body: u32 = 0): u32 {
@@ -569,12 +576,12 @@ function writeToHost(writer: u32, sink: u32): void {
   const stream = slot(sink, SINK_STREAM);
   const body = slot(sink, SINK_BODY);
   // Trailers that are an error: the body is not whole.
-  if (body != 0 && load<u8>(slot(writer, BUFFER)) != 0) setSlot(body, 5, 1);
-  if (stream != 0 && kindOf(stream) == BODY && slot(slot(stream, 1), 6) != 0) return endCopy(writer, DROPPED);
+  if (body != 0 && load<u8>(slot(writer, BUFFER)) != 0) setSlot(body, BODY_FAILED, 1);
+  if (stream != 0 && kindOf(stream) == BODY && slot(slot(stream, 1), BODY_UNWANTED) != 0) return setCopyEvent(writer, DROPPED);
   const error = stream == 0 ? 0 : writeTo(stream, slot(writer, BUFFER) + copied, length - copied);
   if (error == 0) setSlot(writer, PROGRESS, length);
   else setOutcome(sink, OUTCOME_OF, fileError(error));
-  endCopy(writer, error == 0 ? COMPLETED : DROPPED);
+  setCopyEvent(writer, error == 0 ? COMPLETED : DROPPED);
 }
 
 /** Gives the host a readable end, whose elements a sink takes from now on. */
@@ -617,9 +624,9 @@ function closeReader(reader: u32): void {
   const stream = slot(sink, SINK_STREAM);
   setOutcome(sink, OUTCOME_OF, 0);
   if (stream != 0 && kindOf(stream) == BODY) {
-    setSlot(slot(stream, 1), 4, 1);
+    setSlot(slot(stream, 1), BODY_ENDED, 1);
     kfree(addressOf(stream));
-  } else if (stream != 0) dropped(stream);
+  } else if (stream != 0) dropHandle(stream);
   kfree(addressOf(sink));
   kfree(addressOf(reader));
 }

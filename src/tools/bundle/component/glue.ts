@@ -61,7 +61,7 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     const values = params.map((type, at) => ({ name: isSpilled ? "p" : `f${at}`, type }));
     // Parameters without `realloc` have no lists, and are at most 16 core values.
     const isBorrowed = of.realloc === undefined && !isSpilled;
-    const lines = [`which = ${reallocIndex(of.realloc)};`];
+    const lines = [`currentRealloc = ${reallocIndex(of.realloc)};`];
     if (isSpilled) lines.push(`const p = listOf(${alignOf(record)}, ${byteSize(record)});`);
     else if (isBorrowed) lines.push("borrowScratch(); const p = SCRATCH;");
     else lines.push("const p = placeOfParams();");
@@ -149,7 +149,7 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
     source(starts) {
       const choices = reallocs.map((_, index) => {
         declare("realloc", index, ["u32", "u32", "u32", "u32"], "u32");
-        return `if (which == ${index}) return realloc_${index}(old, oldSize, align, size);`;
+        return `if (currentRealloc == ${index}) return realloc_${index}(old, oldSize, align, size);`;
       });
       const chosen = tools.map(
         (one, index) =>
@@ -162,7 +162,6 @@ export function glueOf(outline: ComponentOutline, variables: readonly string[]):
       const names = variables.map((name, index) => `if (n == ${index}) { ${writeText(name)} }`);
       return `${withTexts(library)}
 const HAS_HTTP: bool = ${functions.hasHttp()};
-let which: i32 = -1;
 function reallocate(old: u32, oldSize: u32, align: u32, size: u32): u32 {
   ${choices.join("\n  ")}
   return SCRATCH;
@@ -175,7 +174,7 @@ function placeOfParams(): u32 {
 }
 function variables(): u32 { return ${variables.length}; }
 function variable(n: u32): void { ${names.join(" ")} }
-export function drop_handle(handle: u32): void { dropped(handle); }
+export function drop_handle(handle: u32): void { dropHandle(handle); }
 export function _initialize(): void { ${begun.join(" ")} }
 export function list_tools(): i32 {
   beginOut();

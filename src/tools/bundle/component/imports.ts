@@ -19,7 +19,7 @@ import {
 import {
   implementation,
   isWasi3,
-  offered,
+  libraryFunctions,
   signature,
   signatureOf,
   type WasiFunction,
@@ -73,7 +73,7 @@ export function importCode(
     hasHttp ||= SENDING.has(target);
     if (isAsync) countParts(of.type);
     const made = isAsync ? asyncImport(of, target) : syncImport(of, target);
-    const prepared = `which = ${reallocIndex(realloc)}; isWasi3 = ${isWasi3(of)};`;
+    const prepared = `currentRealloc = ${reallocIndex(realloc)}; isWasi3 = ${isWasi3(of)};`;
     return { ...made, body: `${prepared} ${made.body}` };
   }
 
@@ -108,7 +108,7 @@ export function importCode(
 const argumentsOf = (params: readonly unknown[]): string[] => params.map((_, at) => `a${at}`);
 
 function checkTypes({ module, name, type }: WasiFunction, target: string): void {
-  const found = offered.get(target);
+  const found = libraryFunctions.get(target);
   const { params, result } = lowered(type);
   if (found !== undefined && signatureOf(found) !== signature(params, result))
     throw new Refusal(
@@ -119,7 +119,7 @@ function checkTypes({ module, name, type }: WasiFunction, target: string): void 
 function syncImport(of: WasiFunction, target: string): ImportedFunction {
   const { params, result } = lowered(of.type);
   const values = argumentsOf(params);
-  const body = offered.has(target)
+  const body = libraryFunctions.has(target)
     ? `${result === undefined ? "" : "return "}${target}(${values.join(", ")});`
     : notOffered(of, values.at(-1), result);
   return { params, result, body };
@@ -128,31 +128,38 @@ function syncImport(of: WasiFunction, target: string): ImportedFunction {
 /** A function that returns the state of a subtask: RETURNED, or STARTED with the index of a pending one. */
 function asyncImport(of: WasiFunction, target: string): ImportedFunction {
   const { type } = of;
-  const direct = asyncParams(type);
-  const params: CoreType[] = direct ?? ["i32"];
+  const params: readonly CoreType[] = asyncParams(type) ?? ["i32"];
   const hasResult = type.result !== undefined && flat(type.result).length > 0;
   const to = hasResult ? [`a${params.length}`] : [];
   const core = { params: hasResult ? [...params, "i32"] : params, result: "i32" };
-  if (!offered.has(target))
-    return { ...core, body: `${notOffered(of, to[0], lowered(type).result)} return RETURNED;` };
-  const record: ValueType = { kind: "record", fields: type.params };
-  const values = (direct ?? flat(record)).map((one, at) => ({
-    name: direct === undefined ? `f${at}` : `a${at}`,
-    type: one,
-  }));
-  const loaded =
-    direct === undefined
-      ? `const p = a0; ${values.map((one) => `let ${one.name}: ${one.type} = 0;`).join(" ")} ${spread(record, 0, values)}`
-      : "";
-  const given = values.map(({ name }) => name);
+  const direct = lowered(type).result;
+  if (!libraryFunctions.has(target))
+    return { ...core, body: `${notOffered(of, to[0], direct)} return RETURNED;` };
+  const { values, code } = asyncValues(of);
   const begin = target.replace(/^wasi/, "begin");
-  const { result } = lowered(type);
-  const call = offered.has(begin)
-    ? `return packed(${begin}(${[...given, ...to].join(", ")}));`
-    : result === undefined
-      ? `${target}(${[...given, ...to].join(", ")}); return RETURNED;`
-      : `const r = ${target}(${given.join(", ")}); const q = ${to[0]}; ${gather(type.result!, 0, [{ name: "r", type: result }])} return RETURNED;`;
-  return { ...core, body: `${loaded} ${call}` };
+  if (libraryFunctions.has(begin))
+    return { ...core, body: `${code} return packed(${begin}(${[...values, ...to].join(", ")}));` };
+  if (direct === undefined) {
+    const call = `${target}(${[...values, ...to].join(", ")});`;
+    return { ...core, body: `${code} ${call} return RETURNED;` };
+  }
+  // What is returned as a core value has to be in memory.
+  const put = gather(type.result!, 0, [{ name: "r", type: direct }]);
+  const call = `const r = ${target}(${values.join(", ")}); const q = ${to[0]}; ${put}`;
+  return { ...core, body: `${code} ${call} return RETURNED;` };
+}
+
+/** The core values of the parameters of an asynchronous import, and the statements that load them if they are in memory. */
+function asyncValues({ type }: WasiFunction): { values: string[]; code: string } {
+  const direct = asyncParams(type);
+  if (direct !== undefined) return { values: argumentsOf(direct), code: "" };
+  const record: ValueType = { kind: "record", fields: type.params };
+  const values = flat(record).map((one, at) => ({ name: `f${at}`, type: one }));
+  const variables = values.map(({ name, type: core }) => `let ${name}: ${core} = 0;`);
+  return {
+    values: values.map(({ name }) => name),
+    code: `const p = a0; ${variables.join(" ")} ${spread(record, 0, values)}`,
+  };
 }
 
 /** The body of a function that is not offered: it fails with the error of its interface, at `to`, else the call ends. */
@@ -168,7 +175,7 @@ function notOffered(
   if (code !== undefined && result === undefined)
     return `store<u8>(${to}, 1); store<u8>(${to} + ${contentOffset(given!)}, ${code});`;
   const message = `the component calls ${name} of ${module}, which is not offered here`;
-  return `beginOut(); ${writeText(message)} endCall();${result === undefined ? "" : " return 0;"}`;
+  return `beginOut(); ${writeText(message)} abortCall();${result === undefined ? "" : " return 0;"}`;
 }
 
 const NUMBERS = new Set(["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64"]);
@@ -187,7 +194,7 @@ function builtIn(item: BuiltIn, realloc: number): ImportedFunction {
     isAsync: Number(isAsync),
     ...(kind === "future" && { length: 1 }),
   };
-  const { params, result } = offered.get(target)!;
+  const { params, result } = libraryFunctions.get(target)!;
   const own = params.filter(({ name }) => !(name in immediates));
   const values = params.map(
     ({ name }) => immediates[name] ?? `a${own.findIndex((one) => one.name === name)}`,
@@ -195,6 +202,6 @@ function builtIn(item: BuiltIn, realloc: number): ImportedFunction {
   return {
     params: own.map(({ type }) => type),
     result,
-    body: `which = ${realloc}; ${result === "void" ? "" : "return "}${target}(${values.join(", ")});`,
+    body: `currentRealloc = ${realloc}; ${result === "void" ? "" : "return "}${target}(${values.join(", ")});`,
   };
 }

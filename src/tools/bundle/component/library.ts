@@ -20,7 +20,7 @@ export interface LibraryFunction {
  * Functions that core modules may import, by name: `wasi_X` of WASI, `wasi3_X` where WASI 0.3 differs, `begin3_X` for its
  * asynchronous form, and `canon_X`, a built-in of the component model.
  */
-export const offered = new Map<string, LibraryFunction>(
+export const libraryFunctions = new Map<string, LibraryFunction>(
   [...library.matchAll(/^function ((?:wasi3?|begin3|canon)_\w+)\((.*?)\): (\w+) \{/gm)].map(
     ([, name, params, result]) => [
       name!,
@@ -84,5 +84,5 @@ export function implementation({ module, name }: WasiFunction): string {
   const path = `${module.replace(/@.*$/, "")}.${own}`.replaceAll(/[^A-Za-z0-9]/g, "_");
   if (!isWasi3({ module })) return path;
   const wasi3 = path.replace("wasi", "wasi3");
-  return offered.has(wasi3) ? wasi3 : (RENAMED[path] ?? path);
+  return libraryFunctions.has(wasi3) ? wasi3 : (RENAMED[path] ?? path);
 }

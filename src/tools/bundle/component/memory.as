@@ -1,6 +1,6 @@
 // Numbers, text and JSON between two memories: the component's, which `load` and `store` reach, and the kernel's, whose
-// blocks hold the input, the output and the records of resources. It has no data of its own: `text("…")` and `is("…")` are
-// written as numbers (see glue.ts).
+// blocks hold the input, the output and the records of resources. It has no data of its own: `text("…")` is
+// written as numbers (see texts.ts).
 
 @external("extism:host/env", "alloc") declare function kalloc(length: u64): u64;
 @external("extism:host/env", "free") declare function kfree(block: u64): void;
@@ -11,6 +11,13 @@
 @external("extism:host/env", "store_u64") declare function kstore64(at: u64, value: u64): void;
 @external("extism:host/env", "input_offset") declare function input_offset(): u64;
 @external("extism:host/env", "output_set") declare function output_set(at: u64, length: u64): void;
+
+// Generated code sets these before it calls a function of the library (see imports.ts).
+
+/** Index of the component's `realloc` that makes lists; -1 for none. */
+let currentRealloc: i32 = -1;
+/** True if the function that is called is one of WASI 0.3. */
+let isWasi3 = false;
 
 /** A new list in the component's memory. */
 function listOf(align: u32, size: u32): u32 {
@@ -340,7 +347,7 @@ function writeLong(bits: u64): void {
 /** The address of the next character. */
 let at: u32 = 0;
 
-/** Do these bytes begin here? */
+/** True if these bytes begin at an address. */
 function same(from: u32, bytes: u64, length: u32): bool {
   const mask = length == 8 ? <u64>-1 : (<u64>1 << (length * 8)) - 1;
   return (kload64(from) & mask) == bytes;

@@ -33,6 +33,6 @@ export const withTexts = (source: string): string =>
     /\b(text|trap)\(("(?:[^"\\]|\\.)*"|'[^']*')\);/g,
     (_, what: string, quoted: string) => {
       const written = writeText(literal(quoted));
-      return what === "text" ? `{ ${written} }` : `{ beginTrap(); ${written} endCall(); }`;
+      return what === "text" ? `{ ${written} }` : `{ beginTrap(); ${written} abortCall(); }`;
     },
   );

@@ -208,7 +208,7 @@ export function valueCode(code: string[]) {
 }
 
 /** A value of one core type as one of another that includes it. */
-function converted(value: string, from: CoreType, to: CoreType): string {
+function widened(value: string, from: CoreType, to: CoreType): string {
   if (from === to) return value;
   const bits =
     from === "f32"
@@ -254,7 +254,7 @@ function partsCode(
 /** Statements that set these variables to the core values of the value at `p + offset`. */
 export function spread(type: ValueType, offset: number, to: readonly CoreValue[]): string {
   const set = (index: number, value: string, from: CoreType) =>
-    `${to[index]!.name} = ${converted(value, from, to[index]!.type)};`;
+    `${to[index]!.name} = ${widened(value, from, to[index]!.type)};`;
   const cases = casesOf(type);
   const tag = `<i32>load<u${tagSize(cases ?? []) * 8}>(p, ${offset})`;
   const parts = partsCode(type, offset, to, tag, spread);

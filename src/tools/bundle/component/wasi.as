@@ -115,7 +115,7 @@ function kindOf(handle: u32): u32 {
 }
 
 /** Answers `drop` of every resource. Records that others refer to stay until the call ends. */
-function dropped(handle: u32): void {
+function dropHandle(handle: u32): void {
   if ((handle & 7) == 5) return dropDescriptor(handle >> 3);
   const kind = kindOf(handle);
   if (kind == FILE || kind == APPEND || kind == ENTRIES) dropFileStream(handle);
@@ -124,13 +124,17 @@ function dropped(handle: u32): void {
 }
 
 // Streams of files. A file stays open until its descriptor is dropped, and its streams are dropped or the call ends.
-// A stream: 1 file descriptor, 2 offset, 10 is its descriptor dropped, 11 next in the list
+// A stream: 1 file descriptor, 2 offset
+
+/** 1 if its descriptor is dropped. */
+const FILE_DROPPED: u32 = 10;
+const FILE_NEXT: u32 = 11;
 
 let openFiles: u32 = 0;
 
 function fileStream(kind: u32, fd: u32, offset: u64 = 0): u32 {
   const stream = make(kind, fd, offset);
-  setSlot(stream, 11, openFiles);
+  setSlot(stream, FILE_NEXT, openFiles);
   openFiles = stream;
   return stream;
 }
@@ -138,33 +142,33 @@ function fileStream(kind: u32, fd: u32, offset: u64 = 0): u32 {
 function dropDescriptor(fd: u32): void {
   if (fd < firstFile()) return;
   let isUsed = false;
-  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) {
+  for (let stream = openFiles; stream != 0; stream = slot(stream, FILE_NEXT)) {
     if (slot(stream, 1) != fd) continue;
-    setSlot(stream, 10, 1);
+    setSlot(stream, FILE_DROPPED, 1);
     isUsed = true;
   }
   if (!isUsed) fd_close(fd);
 }
 
-function dropFileStream(dropped: u32): void {
-  const fd = slot(dropped, 1);
-  let isUsed = slot(dropped, 10) == 0;
+function dropFileStream(closed: u32): void {
+  const fd = slot(closed, 1);
+  let isUsed = slot(closed, FILE_DROPPED) == 0;
   let before: u32 = 0;
-  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) {
-    if (stream != dropped) {
+  for (let stream = openFiles; stream != 0; stream = slot(stream, FILE_NEXT)) {
+    if (stream != closed) {
       before = stream;
       isUsed = isUsed || slot(stream, 1) == fd;
-    } else if (before == 0) openFiles = slot(stream, 11);
-    else setSlot(before, 11, slot(stream, 11));
+    } else if (before == 0) openFiles = slot(stream, FILE_NEXT);
+    else setSlot(before, FILE_NEXT, slot(stream, FILE_NEXT));
   }
-  kfree(slot(dropped, 3));
-  kfree(addressOf(dropped));
+  kfree(slot(closed, 3));
+  kfree(addressOf(closed));
   if (!isUsed) fd_close(fd);
 }
 
 /** Closes files whose descriptors are dropped at the end of a call, after which their streams are stale. */
 function closeDroppedFiles(): void {
-  for (let stream = openFiles; stream != 0; stream = slot(stream, 11)) if (slot(stream, 10) != 0) fd_close(slot(stream, 1));
+  for (let stream = openFiles; stream != 0; stream = slot(stream, FILE_NEXT)) if (slot(stream, FILE_DROPPED) != 0) fd_close(slot(stream, 1));
 }
 
 // Preview 1 takes and gives its structures in the component's memory: at this address, whose bytes are kept meanwhile.
@@ -742,7 +746,7 @@ const NOT_SUPPORTED: u32 = 58;
 const BAD_DESCRIPTOR: u32 = 8;
 
 /** The result of an operation whose value, if any, is at `value`. */
-function done(to: u32, error: u32, value: u32 = 1): void {
+function putFileResult(to: u32, error: u32, value: u32 = 1): void {
   store<u8>(to, error != 0);
   if (error == 0) return;
   if (!isWasi3) return store<u8>(to + value, codeOf(error));
@@ -750,9 +754,6 @@ function done(to: u32, error: u32, value: u32 = 1): void {
   store<u8>(to + value, wasi3Code(codeOf(error)));
   store<u8>(to + value, 0, 4);
 }
-
-/** Is the function that is called one of version 0.3? */
-let isWasi3 = false;
 
 function wasi_filesystem_types_filesystem_error_code(error: u32, to: u32): void {
   store<u8>(to, 1);
@@ -776,11 +777,11 @@ function wasi_filesystem_types_descriptor_advise(_descriptor: u32, _offset: u64,
 }
 
 function wasi_filesystem_types_descriptor_sync(descriptor: u32, to: u32): void {
-  done(to, fd_sync(fdOf(descriptor)));
+  putFileResult(to, fd_sync(fdOf(descriptor)));
 }
 
 function wasi_filesystem_types_descriptor_sync_data(descriptor: u32, to: u32): void {
-  done(to, fd_sync(fdOf(descriptor)));
+  putFileResult(to, fd_sync(fdOf(descriptor)));
 }
 
 function wasi_filesystem_types_descriptor_get_flags(_descriptor: u32, to: u32): void {
@@ -791,22 +792,22 @@ function wasi_filesystem_types_descriptor_get_flags(_descriptor: u32, to: u32): 
 
 function wasi_filesystem_types_descriptor_get_type(descriptor: u32, to: u32): void {
   const error = statOf(fdOf(descriptor), 0, 0, 0);
-  done(to, error);
+  putFileResult(to, error);
   if (error != 0) return;
   if (isWasi3) putWasi3Type(to + FILE_ERROR, statType);
   else store<u8>(to, statType, 1);
 }
 
 function wasi_filesystem_types_descriptor_set_size(descriptor: u32, size: u64, to: u32): void {
-  done(to, fd_filestat_set_size(fdOf(descriptor), size));
+  putFileResult(to, fd_filestat_set_size(fdOf(descriptor), size));
 }
 
 function wasi_filesystem_types_descriptor_set_times(_descriptor: u32, _a: u32, _as: u64, _an: u32, _m: u32, _ms: u64, _mn: u32, to: u32): void {
-  done(to, NOT_SUPPORTED);
+  putFileResult(to, NOT_SUPPORTED);
 }
 
 function wasi_filesystem_types_descriptor_set_times_at(_descriptor: u32, _flags: u32, _path: u32, _length: u32, _a: u32, _as: u64, _an: u32, _m: u32, _ms: u64, _mn: u32, to: u32): void {
-  done(to, NOT_SUPPORTED);
+  putFileResult(to, NOT_SUPPORTED);
 }
 
 function wasi_filesystem_types_descriptor_read(descriptor: u32, most: u64, offset: u64, to: u32): void {
@@ -814,7 +815,7 @@ function wasi_filesystem_types_descriptor_read(descriptor: u32, most: u64, offse
   const room = roomFor(fd, offset, most);
   const list = listOf(1, room);
   const error = readFile(fd, offset, list, room);
-  done(to, error, 4);
+  putFileResult(to, error, 4);
   if (error != 0) return;
   putList(to + 4, list, moved);
   store<u8>(to, moved == 0 && most > 0, 12);
@@ -822,7 +823,7 @@ function wasi_filesystem_types_descriptor_read(descriptor: u32, most: u64, offse
 
 function wasi_filesystem_types_descriptor_write(descriptor: u32, from: u32, length: u32, offset: u64, to: u32): void {
   const error = writeFile(fdOf(descriptor), offset, from, length);
-  done(to, error, 8);
+  putFileResult(to, error, 8);
   if (error == 0) okU64(to, moved);
 }
 
@@ -835,7 +836,7 @@ function wasi_filesystem_types_descriptor_read_directory(descriptor: u32, to: u3
 function wasi_filesystem_types_directory_entry_stream_read_directory_entry(stream: u32, to: u32): void {
   store<u8>(to, 0);
   store<u8>(to, 0, 4);
-  if (!nextEntry(stream)) return done(to, entryError, 4);
+  if (!nextEntry(stream)) return putFileResult(to, entryError, 4);
   store<u8>(to, 1, 4);
   store<u8>(to, entryType, 8);
   putList(to + 12, fromKernel(entryName, entryLength), entryLength);
@@ -905,7 +906,7 @@ function statOf(fd: u32, flags: u32, path: u32, length: u32): u32 {
 }
 
 function putStat(to: u32, error: u32): void {
-  done(to, error, 8);
+  putFileResult(to, error, 8);
   if (error != 0) return;
   if (isWasi3) {
     putWasi3Type(to + 8, statType);
@@ -930,7 +931,7 @@ function wasi_filesystem_types_descriptor_stat_at(descriptor: u32, flags: u32, p
 }
 
 function putHash(to: u32, error: u32): void {
-  done(to, error, 8);
+  putFileResult(to, error, 8);
   if (error != 0) return;
   store<u64>(to, statNode, 8);
   store<u64>(to, statSize ^ statTime, 16);
@@ -956,36 +957,36 @@ function wasi_filesystem_types_descriptor_open_at(descriptor: u32, flags: u32, p
   const error = path_open(fdOf(descriptor), flags, path, length, open, rights, RIGHTS, 0, LOW);
   const fd = load<u32>(LOW);
   giveBack();
-  done(to, error, 4);
+  putFileResult(to, error, 4);
   if (error == 0) okHandle(to, (fd << 3) | 5);
 }
 
 function wasi_filesystem_types_descriptor_create_directory_at(descriptor: u32, path: u32, length: u32, to: u32): void {
-  done(to, path_create_directory(fdOf(descriptor), path, length));
+  putFileResult(to, path_create_directory(fdOf(descriptor), path, length));
 }
 
 function wasi_filesystem_types_descriptor_remove_directory_at(descriptor: u32, path: u32, length: u32, to: u32): void {
-  done(to, path_remove_directory(fdOf(descriptor), path, length));
+  putFileResult(to, path_remove_directory(fdOf(descriptor), path, length));
 }
 
 function wasi_filesystem_types_descriptor_unlink_file_at(descriptor: u32, path: u32, length: u32, to: u32): void {
-  done(to, path_unlink_file(fdOf(descriptor), path, length));
+  putFileResult(to, path_unlink_file(fdOf(descriptor), path, length));
 }
 
 function wasi_filesystem_types_descriptor_rename_at(descriptor: u32, path: u32, length: u32, toDescriptor: u32, toPath: u32, toLength: u32, to: u32): void {
-  done(to, path_rename(fdOf(descriptor), path, length, fdOf(toDescriptor), toPath, toLength));
+  putFileResult(to, path_rename(fdOf(descriptor), path, length, fdOf(toDescriptor), toPath, toLength));
 }
 
 function wasi_filesystem_types_descriptor_link_at(_descriptor: u32, _flags: u32, _path: u32, _length: u32, _toDescriptor: u32, _toPath: u32, _toLength: u32, to: u32): void {
-  done(to, NOT_SUPPORTED);
+  putFileResult(to, NOT_SUPPORTED);
 }
 
 function wasi_filesystem_types_descriptor_symlink_at(_descriptor: u32, _path: u32, _length: u32, _toPath: u32, _toLength: u32, to: u32): void {
-  done(to, NOT_SUPPORTED);
+  putFileResult(to, NOT_SUPPORTED);
 }
 
 function wasi_filesystem_types_descriptor_readlink_at(_descriptor: u32, _path: u32, _length: u32, to: u32): void {
-  done(to, NOT_SUPPORTED, 4);
+  putFileResult(to, NOT_SUPPORTED, 4);
 }
 
 // wasi:http. A request is sent when its response is waited for, or asked for after its body has ended. Requests go one
@@ -993,8 +994,14 @@ function wasi_filesystem_types_descriptor_readlink_at(_descriptor: u32, _path: u
 //
 // Fields: 1 entries, 2 their number, 3 room. An entry: address and length of its name and value.
 // A request: 1 fields, 2 method, 3 its length, 4 path, 5 its length, 6 scheme, 7 authority, 8 its length, 9 body
-// A body: 1 its bytes, 2 their number, 3 room, 4 has it ended?
+// A body: 1 its bytes, 2 their number, 3 room
 // A response and its future: 1 request, 2 state, 3 status, 4 fields, 5 bytes, 6 their number
+
+const REQUEST_BODY: u32 = 9;
+/** 1 if the body has ended, if it has failed, and if nobody wants the rest of it. */
+const BODY_ENDED: u32 = 4;
+const BODY_FAILED: u32 = 5;
+const BODY_UNWANTED: u32 = 6;
 
 const UNSENT: u32 = 0;
 const RECEIVED: u32 = 1;
@@ -1137,9 +1144,9 @@ function wasi_http_types_outgoing_request_headers(request: u32): u32 {
 }
 
 function wasi_http_types_outgoing_request_body(request: u32, to: u32): void {
-  if (slot(request, 9) != 0) return store<u8>(to, 1);
+  if (slot(request, REQUEST_BODY) != 0) return store<u8>(to, 1);
   const body = make(OTHER);
-  setSlot(request, 9, body);
+  setSlot(request, REQUEST_BODY, body);
   okHandle(to, body);
 }
 
@@ -1209,7 +1216,7 @@ function wasi_http_types_outgoing_body_write(body: u32, to: u32): void {
 }
 
 function wasi_http_types_outgoing_body_finish(body: u32, _has: u32, _trailers: u32, to: u32): void {
-  setSlot(body, 4, 1);
+  setSlot(body, BODY_ENDED, 1);
   store<u8>(to, 0);
 }
 
@@ -1222,7 +1229,7 @@ function wasi_http_types_future_incoming_response_subscribe(future: u32): u32 {
   return make(RESPONSE_TIMER, future);
 }
 
-/** Is the response there? Sends the request for it once its body has ended, or at once if somebody waits. */
+/** True if the response is there. Sends its request once the body has ended, or at once if the component waits. */
 function hasResponse(future: u32, waits: bool): bool {
   if (!HAS_HTTP || slot(future, 2) != UNSENT) return true;
   if (!waits && !isWhole(slot(future, 1))) return false;
@@ -1245,7 +1252,7 @@ function send(future: u32): void {
   text("}}");
   const head = endOut();
   let body: u64 = 0;
-  const given = slot(request, 9);
+  const given = slot(request, REQUEST_BODY);
   if (given != 0 && slot(given, 2) > 0) {
     body = blockOf(slot(given, 2));
     kcopy(slot(given, 1), <u32>body, slot(given, 2));
@@ -1259,10 +1266,10 @@ function send(future: u32): void {
   setSlot(future, 6, klength(answer));
 }
 
-/** Has the body of a request ended? */
+/** True if the body of a request has ended. */
 function isWhole(request: u32): bool {
-  const body = slot(request, 9);
-  return body == 0 || slot(body, 4) != 0;
+  const body = slot(request, REQUEST_BODY);
+  return body == 0 || slot(body, BODY_ENDED) != 0;
 }
 
 /** The bytes of "cookie", whose values have a separator of their own: https://www.rfc-editor.org/rfc/rfc6265#section-5.4 */
@@ -1293,7 +1300,7 @@ function writeHeaders(fields: u32): void {
   }
 }
 
-/** Do two entries have the same name? */
+/** True if two entries have the same name. */
 function isSame(one: u32, other: u32): bool {
   const length = slot(one, 1);
   if (slot(other, 1) != length) return false;

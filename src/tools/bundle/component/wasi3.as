@@ -1,12 +1,10 @@
 // WASI 0.3, where it differs from version 0.2: https://github.com/WebAssembly/WASI/tree/main/proposals
-// glue.ts lists the functions that have another name only.
+// library.ts lists the functions that only have another name.
 
 // wasi:cli
 
 function wasi3_cli_stdin_read_via_stream(to: u32): void {
-  const source = make(BYTES);
-  putStream(to, source, CLI_ERROR);
-  setOutcome(source, OUTCOME_OF, 0);
+  putBytes(to, 0, 0, CLI_ERROR);
 }
 
 /** Writes what comes by a stream to one of version 0.2, and gives the future of the outcome. */
@@ -92,7 +90,7 @@ function takeEntries(stream: u32, buffer: u32, length: u32): u32 {
 }
 
 // wasi:http. Requests and responses have the slots of version 0.2, and of a request: 10 the case of its method, 11 the outcome
-// of sending it; of its body: 5 has it failed, 6 is it not wanted any more?
+// of sending it.
 
 const REQUEST_METHOD: u32 = 10;
 const REQUEST_OUTCOME: u32 = 11;
@@ -108,7 +106,7 @@ function wasi3_http_types_request_new(headers: u32, hasContents: u32, contents: 
   let body: u32 = 0;
   if (hasContents != 0) {
     body = make(OTHER);
-    setSlot(request, 9, body);
+    setSlot(request, REQUEST_BODY, body);
     liftReadable(contents, EVENT_STREAM_READ, newSink(make(BODY, body)));
   }
   liftReadable(trailers, EVENT_FUTURE_READ, newSink(0, 0, body));
@@ -120,14 +118,14 @@ function wasi3_http_types_request_new(headers: u32, hasContents: u32, contents: 
 
 /** Ends a request that will not be sent: no error is to be told, as in Wasmtime. */
 function abandon(request: u32): void {
-  endBody(request);
+  stopBody(request);
   setOutcome(request, REQUEST_OUTCOME, 0);
 }
 
 /** Tells the writer of a body that is still open that nobody reads it. */
-function endBody(request: u32): void {
-  const body = slot(request, 9);
-  if (body != 0) setSlot(body, 6, 1);
+function stopBody(request: u32): void {
+  const body = slot(request, REQUEST_BODY);
+  if (body != 0) setSlot(body, BODY_UNWANTED, 1);
 }
 
 /** Puts an option of a text that is in two slots. */
@@ -221,13 +219,13 @@ function wasi3_http_client_send(request: u32, to: u32): void {
 function respond(response: u32, to: u32): void {
   if (!HAS_HTTP) return;
   const request = slot(response, 1);
-  const body = slot(request, 9);
-  if (body != 0 && slot(body, 5) != 0) {
+  const body = slot(request, REQUEST_BODY);
+  if (body != 0 && slot(body, BODY_FAILED) != 0) {
     // It has no message: its fields are empty.
     setSlot(response, 2, FAILED);
     setSlot(response, 4, make(OTHER));
   } else send(response);
-  endBody(request);
+  stopBody(request);
   const failed = slot(response, 2) == FAILED;
   store<u8>(to, failed);
   if (failed) putHttpError(to + HTTP_ERROR, response);
@@ -237,7 +235,5 @@ function respond(response: u32, to: u32): void {
 
 function wasi3_http_types_response_consume_body(response: u32, outcome: u32, to: u32): void {
   liftReadable(outcome, EVENT_FUTURE_READ, newSink(0));
-  const source = make(BYTES, slot(response, 5), slot(response, 6));
-  putStream(to, source, HTTP_ERROR);
-  setOutcome(source, OUTCOME_OF, 0);
+  putBytes(to, slot(response, 5), slot(response, 6), HTTP_ERROR);
 }
