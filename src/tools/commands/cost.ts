@@ -160,7 +160,7 @@ class Watched {
     }
   }
 
-  /** What a servlet has logged before it crashed says more than that it did. */
+  /** The error of a call, with the servlet's log if it crashed: the error alone does not say why. */
   #reasonOf(error: string): string {
     const isCrash = error.startsWith("The servlet crashed") && this.#warnings.length > 0;
     if (!isCrash) return error;

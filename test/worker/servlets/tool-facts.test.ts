@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callOf, changed, prepare, send, serverOf, textIn } from "../calls/client.ts";
 
-/** What a manifest says of its tools. */
+/** Facts about tools in a manifest. */
 prepare();
 
 test("a description in the manifest replaces the tool's own", async () => {

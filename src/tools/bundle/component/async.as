@@ -265,7 +265,7 @@ function newSubtask(kind: u32, what: u64, result: u32): u32 {
   return subtask;
 }
 
-/** What an asynchronous import returns for a pending subtask: its state, and its index. */
+/** Packs the value that an asynchronous import returns for a pending subtask: STARTED, and the index of the subtask. */
 function packed(subtask: u32): u32 {
   return STARTED | (subtask << 1);
 }
@@ -281,8 +281,8 @@ function requestOf(subtask: u32): u32 {
 }
 
 /**
- * Resolves one pending subtask: the oldest request that is whole, and waits for its response; else the first timer, which it
- * waits for only if it `mayWait`. False if there is none.
+ * Resolves one pending subtask: the oldest request with a complete body, which waits for the response; else the first
+ * timer, if it is over or `mayWait` is true; else the oldest request, if `mayWait` is true. False if none was resolved.
  */
 function progress(mayWait: bool): bool {
   let deadline = u64.MAX_VALUE;

@@ -371,28 +371,38 @@ function canonical(reader: Reader, scope: Scope): void {
   } else scope["core function"].push(builtIn(kind, reader, scope));
 }
 
+type Immediate = "context" | "flag" | "memory" | "options" | "type";
+type BuiltInRow = readonly [name: string, ...Immediate[]];
+
+/** Built-ins of streams, and of futures, in the order of their opcodes. */
+const COPY_BUILT_INS: readonly BuiltInRow[] = [
+  ["new", "type"],
+  ["read", "type", "options"],
+  ["write", "type", "options"],
+  ["cancel-read", "type", "flag"],
+  ["cancel-write", "type", "flag"],
+  ["drop-readable", "type"],
+  ["drop-writable", "type"],
+];
+
+const copyBuiltIns = (kind: "stream" | "future", opcode: number): Record<number, BuiltInRow> =>
+  Object.fromEntries(
+    COPY_BUILT_INS.map(([name, ...immediates], index) => [
+      opcode + index,
+      [`${kind}.${name}`, ...immediates],
+    ]),
+  );
+
 /** Built-ins of the component model by opcode, with their immediates in the order of the binary. */
-const BUILT_INS: Readonly<Record<number, readonly [name: string, ...Immediate[]]>> = {
+const BUILT_INS: Readonly<Record<number, BuiltInRow>> = {
   0x05: ["task.cancel"],
   0x06: ["subtask.cancel", "flag"],
   0x0a: ["context.get", "context"],
   0x0b: ["context.set", "context"],
   0x0c: ["thread.yield", "flag"],
   0x0d: ["subtask.drop"],
-  0x0e: ["stream.new", "type"],
-  0x0f: ["stream.read", "type", "options"],
-  0x10: ["stream.write", "type", "options"],
-  0x11: ["stream.cancel-read", "type", "flag"],
-  0x12: ["stream.cancel-write", "type", "flag"],
-  0x13: ["stream.drop-readable", "type"],
-  0x14: ["stream.drop-writable", "type"],
-  0x15: ["future.new", "type"],
-  0x16: ["future.read", "type", "options"],
-  0x17: ["future.write", "type", "options"],
-  0x18: ["future.cancel-read", "type", "flag"],
-  0x19: ["future.cancel-write", "type", "flag"],
-  0x1a: ["future.drop-readable", "type"],
-  0x1b: ["future.drop-writable", "type"],
+  ...copyBuiltIns("stream", 0x0e),
+  ...copyBuiltIns("future", 0x15),
   0x1f: ["waitable-set.new"],
   0x20: ["waitable-set.wait", "flag", "memory"],
   0x21: ["waitable-set.poll", "flag", "memory"],
@@ -401,7 +411,6 @@ const BUILT_INS: Readonly<Record<number, readonly [name: string, ...Immediate[]]
   0x24: ["backpressure.inc"],
   0x25: ["backpressure.dec"],
 };
-type Immediate = "context" | "flag" | "memory" | "options" | "type";
 
 function builtIn(kind: number, reader: Reader, scope: Scope): BuiltIn {
   const [name, ...immediates] = BUILT_INS[kind] ?? [];
@@ -434,7 +443,7 @@ const threads = () =>
 const I32 = 0x7f;
 
 const newer = (what: string) =>
-  new Refusal(`the component has ${what}, which is not supported: rebuild it without`);
+  new Refusal(`the component has ${what}, which is not supported: rebuild it without that`);
 
 function canonicalOptions(reader: Reader, scope: Scope): Options {
   const options: Options = {};
@@ -476,8 +485,9 @@ function valueType(reader: Reader, scope: Scope): ValueType {
 }
 
 function primitive(byte: number): ValueType {
-  const kind = PRIMITIVES[0x7f - byte];
+  // An error context.
   if (byte === 0x64) throw threads();
+  const kind = PRIMITIVES[0x7f - byte];
   if (kind === undefined) throw newer(`a type of kind ${byte}`);
   return { kind };
 }

@@ -68,9 +68,8 @@ export function importCode(
     const { of, realloc, isAsync } = item;
     if (of.from === "component")
       throw new Refusal("it is composed of several components: add each as a servlet of its own");
-    const target = implementation(of);
-    checkTypes(of, target);
-    hasHttp ||= SENDING.has(target);
+    const target = checkedImplementation(of);
+    hasHttp ||= target !== undefined && SENDING.has(target);
     if (isAsync) countParts(of.type);
     const made = isAsync ? asyncImport(of, target) : syncImport(of, target);
     const prepared = `currentRealloc = ${reallocIndex(realloc)}; isWasi3 = ${isWasi3(of)};`;
@@ -107,33 +106,39 @@ export function importCode(
 
 const argumentsOf = (params: readonly unknown[]): string[] => params.map((_, at) => `a${at}`);
 
-function checkTypes({ module, name, type }: WasiFunction, target: string): void {
+/** The library's function for one of WASI; undefined if it has none. Throws a `Refusal` for other types. */
+function checkedImplementation(of: WasiFunction): string | undefined {
+  const target = implementation(of);
   const found = libraryFunctions.get(target);
-  const { params, result } = lowered(type);
-  if (found !== undefined && signatureOf(found) !== signature(params, result))
+  if (found === undefined) return undefined;
+  const { params, result } = lowered(of.type);
+  if (signatureOf(found) !== signature(params, result))
     throw new Refusal(
-      `the component imports ${name} of ${module} with other types than those of WASI: build it for a released WASI 0.2 or 0.3`,
+      `the component imports ${of.name} of ${of.module} with other types than those of WASI: build it for a released WASI 0.2 or 0.3`,
     );
+  return target;
 }
 
-function syncImport(of: WasiFunction, target: string): ImportedFunction {
+function syncImport(of: WasiFunction, target: string | undefined): ImportedFunction {
   const { params, result } = lowered(of.type);
   const values = argumentsOf(params);
-  const body = libraryFunctions.has(target)
-    ? `${result === undefined ? "" : "return "}${target}(${values.join(", ")});`
-    : notOffered(of, values.at(-1), result);
+  // The address of a result in memory is the last parameter.
+  const body =
+    target === undefined
+      ? notOffered(of, values.at(-1), result)
+      : `${result === undefined ? "" : "return "}${target}(${values.join(", ")});`;
   return { params, result, body };
 }
 
 /** A function that returns the state of a subtask: RETURNED, or STARTED with the index of a pending one. */
-function asyncImport(of: WasiFunction, target: string): ImportedFunction {
+function asyncImport(of: WasiFunction, target: string | undefined): ImportedFunction {
   const { type } = of;
   const params: readonly CoreType[] = asyncParams(type) ?? ["i32"];
   const hasResult = type.result !== undefined && flat(type.result).length > 0;
   const to = hasResult ? [`a${params.length}`] : [];
   const core = { params: hasResult ? [...params, "i32"] : params, result: "i32" };
   const direct = lowered(type).result;
-  if (!libraryFunctions.has(target))
+  if (target === undefined)
     return { ...core, body: `${notOffered(of, to[0], direct)} return RETURNED;` };
   const { values, code } = asyncValues(of);
   const begin = target.replace(/^wasi/, "begin");
@@ -143,7 +148,7 @@ function asyncImport(of: WasiFunction, target: string): ImportedFunction {
     const call = `${target}(${[...values, ...to].join(", ")});`;
     return { ...core, body: `${code} ${call} return RETURNED;` };
   }
-  // What is returned as a core value has to be in memory.
+  // The library returns a core value, but an asynchronous import stores its result in memory.
   const put = gather(type.result!, 0, [{ name: "r", type: direct }]);
   const call = `const r = ${target}(${values.join(", ")}); const q = ${to[0]}; ${put}`;
   return { ...core, body: `${code} ${call} return RETURNED;` };

@@ -215,7 +215,7 @@ function wasi3_http_client_send(request: u32, to: u32): void {
   waitForSubtask(begin3_http_client_send(request, to));
 }
 
-/** Sends the request of a response to come, and puts the response, or why there is none. */
+/** Sends a request and stores the result of `send`: the response, or an error code. */
 function respond(response: u32, to: u32): void {
   if (!HAS_HTTP) return;
   const request = slot(response, 1);

@@ -130,7 +130,7 @@ describe("what calls cost", () => {
   });
 });
 
-test("a crash is told with what the servlet has logged before", async () => {
+test("a crash is reported with the servlet's log", async () => {
   const folder = await mkdtemp(join(".bundle", "test-crash-"));
   try {
     await copyFile("test/node/components/low/waits.wasm", join(folder, "waits.wasm"));

@@ -261,7 +261,7 @@ describe("the world", () => {
     expect(await valueOf("fetch", query, { fetch })).toContain("GET https://api.test/?b=1");
   });
 
-  test("a request to another host fails, and the component is told why", async () => {
+  test("a request to a host that is not allowed fails with the reason", async () => {
     const why = await failureOf("fetch", { host: "evil.test", path: "/", body: "" }, { fetch });
     expect(why).toContain("InternalError");
     expect(why).toContain("evil.test");

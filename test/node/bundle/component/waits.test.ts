@@ -158,7 +158,7 @@ describe("the world", () => {
     );
   });
 
-  test("a request to another host fails, and the component is told why", async () => {
+  test("a request to a host that is not allowed fails with the reason", async () => {
     const args = { host: "evil.test", path: "/", body: ["x"] };
     expect(await failureOf("fetch", args, { fetch })).toMatch(/InternalError.*evil\.test/);
   });
@@ -241,13 +241,13 @@ describe("the world", () => {
 });
 
 describe("a component that does not end", () => {
-  test("one that waits for what never comes is told so", async () => {
+  test("waiting for an event that cannot come ends the call, and the log says so", async () => {
     const { result, logs } = await called("stuck");
     expect(result.isError).toBe(true);
     expect(logs[0]).toContain("waits for an event that cannot come");
   });
 
-  test("one that yields for ever is stopped by its fuel", async () => {
+  test("a function that yields for ever is stopped by its fuel", async () => {
     const limited = await loaded("async/waits", { compute_limit: 0.05 });
     const { result } = await limited.callTool("spin");
     expect(JSON.stringify(result)).toContain("computed for too long");

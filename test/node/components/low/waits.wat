@@ -156,7 +156,7 @@
       (local.set $one (call $write (global.get $writer) (i32.const 1024) (i32.const 4)))
       (call $drop-writer (global.get $writer))
       (return (call $done (local.get $one))))
-      ;; 14: an empty write, and an empty read, are told of the other end
+      ;; 14: an empty write completes when the reader arrives
       (call $both (call $new))
       (drop (call $write (global.get $writer) (i32.const 1024) (i32.const 0)))
       (local.set $one (call $new-set))
@@ -225,7 +225,7 @@
       (call $half) (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
       (call $drop-reader (global.get $reader))
       (return (call $done (call $cancel-write (global.get $writer)))))
-      ;; 31: an empty write before a full read is told
+      ;; 31: an empty write completes behind a read whose buffer is full
       (call $both (call $new))
       (drop (call $read (global.get $reader) (i32.const 2048) (i32.const 4)))
       (drop (call $write (global.get $writer) (i32.const 3072) (i32.const 4)))

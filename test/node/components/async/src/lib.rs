@@ -82,7 +82,7 @@ impl Guest for Component {
             (now() - before) / MS
         })).await
     }
-    /// What is there first: the response or the time. The other is cancelled.
+    /// Returns the first of a response and a timer, and cancels the other.
     async fn first(host: String, ms: u64) -> String {
         let request = pin!(async { wait_for(20 * MS).await; ask(&host, "/slow", vec![]).await });
         let time = pin!(wait_for(ms * MS));
